@@ -1,0 +1,97 @@
+"""Every setting of an experiment, typed and documented; `configs/*.py` fill it in.
+
+A config file defines `get_config() -> Config`. Any field can be set from the command line by its dotted path
+(`--config.decode.threshold=0.5`). Paths may begin with `package:NAME/…`: a file inside an installed package, found
+without importing it (`selfrag_jax.paths.resolve`). "§" refers to the paper's sections unless said otherwise.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class ModelConfig:
+    """Which language model, and in what precision it runs."""
+
+    path: str = ""  # a Hugging Face directory or a .gguf file
+    adapter: str = ""  # a directory with adapter.safetensors and adapter.json; "" for none
+    weights: str = "f32"  # f32 | bf16 | int8 (per output channel; decoding only)
+    vocab_multiple: int = 128  # vocabulary rows are padded to a multiple of this, and the padding is masked
+
+
+@dataclasses.dataclass
+class RetrievalConfig:
+    """The passage encoder, the corpus and the index over it."""
+
+    encoder: str = ""  # a Hugging Face directory holding a BERT model
+    normalize: bool = True  # unit-length embeddings (MiniLM); Contriever has none
+    max_length: int = 256  # encoder tokens per text
+    corpus: str = ""  # passages as JSONL {id,title,text} or DPR TSV; "demo" for the demo's generated facts
+    index_dir: str = ""  # where the index and its manifest are kept
+    searcher: str = "auto"  # auto | scann | exact
+    top_k: int = 5  # K, passages per retrieval (A.3: 5; 10 for PopQA)
+    batch_tokens: int = 8192  # encoder tokens per batch, padding included
+
+
+@dataclasses.dataclass
+class DecodeConfig:
+    """Segment-level inference (§3.3, algorithm 1, A.3)."""
+
+    retrieve: str = "threshold"  # threshold | token | always | never
+    threshold: float = 0.2  # δ of A.3
+    threshold_over: str = "two"  # two: p(R)/(p(R)+p(NR)) (A.3) | three: over the whole group (§3.3)
+    min_group_mass: float = 0.05  # below this share of probability the Retrieve group is not on offer: text comes first
+    beam: int = 2  # B
+    max_depth: int = 6  # T, segments per answer
+    max_new_tokens: int = 100  # per answer, over all its segments
+    w_isrel: float = 1.0
+    w_issup: float = 1.0
+    w_isuse: float = 0.5
+    critique: str = "graded"  # graded (A.3) | ideal (Eq. 4)
+    first_term: str = "mean_prob"  # mean_prob | prob | log_prob | none
+    count_reflection_tokens: bool = True  # whether they count in the first term
+    combine: str = "mean"  # mean | sum | product of a path's segment scores
+    history: str = "segments"  # segments (only the passage in force stays) | passages (all stay inline)
+
+
+@dataclasses.dataclass
+class DataConfig:
+    """Training rows and how they become batches."""
+
+    rows: str = ""  # JSONL generator rows; "demo" for the demo's rows
+    data_dir: str = ""  # where the ArrayRecord copy is kept
+    sequence_length: int = 256
+    batch_size: int = 8  # packed sequences per optimiser step, over all devices
+    mask: str = "paper"  # paper | reference (SELFRAG.md §4)
+    pack: bool = True
+
+
+@dataclasses.dataclass
+class TrainConfig:
+    """The optimiser and the run."""
+
+    steps: int = 400
+    learning_rate: float = 2e-5
+    token_learning_rate: float = 0.0  # of the new token rows; 0: the same as learning_rate
+    warmup_ratio: float = 0.03
+    schedule: str = "linear"  # linear | cosine
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    lora_rank: int = 0  # 0: every parameter is trained
+    lora_alpha: float = 16.0
+    microbatches: int = 1
+    remat: bool = False
+    log_every: int = 10
+    checkpoint_every: int = 100
+    keep_checkpoints: int = 2
+
+
+@dataclasses.dataclass
+class Config:
+    """One experiment."""
+
+    seed: int = 0
+    model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
+    retrieval: RetrievalConfig = dataclasses.field(default_factory=RetrievalConfig)
+    decode: DecodeConfig = dataclasses.field(default_factory=DecodeConfig)
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
