@@ -1,0 +1,110 @@
+"""The one place where a matrix meets an activation, and the kinds of leaf it accepts.
+
+A weight in the parameter tree is a plain array, or one of the leaf types below. They are pytrees, so a stacked tree of
+them goes through `lax.scan`, `jit` and shardings like arrays do, and no model code knows which kind it holds.
+
+Shape letters: I inputs, O outputs, R rank, V vocabulary rows, D model.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def _leaf(*static: str):
+    """A dataclass decorator that registers a pytree whose `static` fields are compile-time constants."""
+
+    def decorate(cls):
+        cls = dataclasses.dataclass(frozen=True)(cls)
+        data = [f.name for f in dataclasses.fields(cls) if f.name not in static]
+        return jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=list(static))
+
+    return decorate
+
+
+@_leaf("dynamic")
+class Int8Weight:
+    """A matrix as int8 with one scale per output channel: w_IO ≈ q_IO · scale_O.
+
+    With `dynamic`, activations are rounded to int8 too, one scale per token, and the product is summed in int32:
+    faster on a CPU, and less exact.
+    """
+
+    q: jax.Array  # int8 [..., I, O]
+    scale: jax.Array  # float32 [..., 1, O]
+    dynamic: bool = False
+
+
+@_leaf("scale")
+class LoraWeight:
+    """A frozen base (any leaf) and a trained low-rank update: w + scale · a b (Hu et al. 2021)."""
+
+    base: Any
+    a: jax.Array  # [..., I, R]
+    b: jax.Array  # [..., R, O]
+    scale: float = 1.0
+
+
+@_leaf("start")
+class TokenRows:
+    """A vocabulary table whose rows start…start+n are trained apart from the frozen rest."""
+
+    base: jax.Array  # [V, D]
+    rows: jax.Array  # [n, D]
+    start: int = 0
+
+
+def linear(x: jax.Array, w: Any, bias: jax.Array | None = None) -> jax.Array:
+    """x [..., I] times w [I, O] (plus bias [O]) → [..., O], in the dtype of x."""
+    if isinstance(w, LoraWeight):
+        low = (x @ w.a.astype(x.dtype)) @ w.b.astype(x.dtype)
+        y = linear(x, w.base) + w.scale * low
+    elif isinstance(w, Int8Weight):
+        y = _int8_linear(x, w)
+    else:
+        y = x @ w.astype(x.dtype)
+    return y if bias is None else y + bias.astype(x.dtype)
+
+
+def _int8_linear(x: jax.Array, w: Int8Weight) -> jax.Array:
+    if not w.dynamic:
+        return (x @ w.q.astype(x.dtype)) * w.scale[..., 0, :].astype(x.dtype)
+    step = jnp.maximum(jnp.max(jnp.abs(x), axis=-1, keepdims=True), 1e-12) / 127.0
+    x_int = jnp.round(x / step).astype(jnp.int8)
+    y = jax.lax.dot_general(x_int, w.q, (((x.ndim - 1,), (0,)), ((), ())), preferred_element_type=jnp.int32)
+    return (y.astype(jnp.float32) * (step.astype(jnp.float32) * w.scale[..., 0, :])).astype(x.dtype)
+
+
+def quantize_int8(w: jax.Array, *, dynamic: bool = False) -> Int8Weight:
+    """Round w [..., I, O] to int8 with the largest magnitude of each output channel mapped to 127."""
+    scale = jnp.maximum(jnp.max(jnp.abs(w), axis=-2, keepdims=True), 1e-12) / 127.0
+    return Int8Weight(jnp.round(w / scale).astype(jnp.int8), scale.astype(jnp.float32), dynamic)
+
+
+def embed(table: Any, ids: jax.Array) -> jax.Array:
+    """Rows of a vocabulary table [V, D] for ids [...] → [..., D]."""
+    if isinstance(table, TokenRows):
+        offset = ids - table.start
+        new = (offset >= 0) & (offset < table.rows.shape[0])
+        trained = table.rows[jnp.where(new, offset, 0)]
+        return jnp.where(new[..., None], trained, table.base[ids].astype(trained.dtype))
+    if isinstance(table, Int8Weight):
+        # Quantised with D as the input axis ([D, V]), because that is how the head uses it.
+        return (jnp.take(table.q, ids, axis=1) * jnp.take(table.scale, ids, axis=1)).transpose(
+            *range(1, ids.ndim + 1), 0
+        )
+    return table[ids]
+
+
+def unembed(x: jax.Array, table: Any) -> jax.Array:
+    """Scores of x [..., D] against every row of a vocabulary table [V, D] → float32 [..., V]."""
+    if isinstance(table, TokenRows):
+        scores = unembed(x, table.base)
+        trained = unembed(x, table.rows)
+        return jax.lax.dynamic_update_slice_in_dim(scores, trained, table.start, axis=-1)
+    if isinstance(table, Int8Weight):
+        return linear(x, table).astype(jnp.float32)
+    contract = (((x.ndim - 1,), (1,)), ((), ()))
+    return jax.lax.dot_general(x, table.astype(x.dtype), contract, preferred_element_type=jnp.float32)
