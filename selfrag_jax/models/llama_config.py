@@ -50,13 +50,13 @@ _WITHOUT_EFFECT = frozenset(
     "_name_or_path architectures attention_dropout bos_token_id eos_token_id pad_token_id dtype torch_dtype model_type "
     "transformers_version use_cache pretraining_tp output_attentions output_hidden_states return_dict "
     "chunk_size_feed_forward id2label label2id is_encoder_decoder problem_type is_llama_config rope_interleaved "
-    "unsloth_version unsloth_fixed quantization_config_removed transformers.js_config".split()
+    "unsloth_version unsloth_fixed transformers.js_config".split()
 )
 _REFUSED_VALUE = {"pretraining_tp": 1, "rope_interleaved": False, "is_encoder_decoder": False}
 _CONSUMED = frozenset(
     "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
     "max_position_embeddings rms_norm_eps rope_theta rope_scaling rope_parameters tie_word_embeddings attention_bias "
-    "mlp_bias sliding_window initializer_range hidden_act partial_rotary_factor layer_types use_sliding_window".split()
+    "mlp_bias sliding_window initializer_range hidden_act partial_rotary_factor".split()
 )
 _ARCHITECTURES = {"LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral"}
 
