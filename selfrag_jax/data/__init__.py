@@ -1,0 +1,1 @@
+"""What users hold, checked; and how it becomes batches."""
