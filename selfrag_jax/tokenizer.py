@@ -82,9 +82,10 @@ class Tokenizer:
         if first and text and (space == "always" or (space == "missing" and not text.startswith(" "))):
             text = " " + text
         try:
-            return self.vocabulary.encode(text)
-        except (UnicodeEncodeError, TypeError):
+            text.encode()
+        except UnicodeEncodeError:
             raise UserError(f"text that is not valid Unicode: {ascii(text)[:80]}; mend its encoding") from None
+        return self.vocabulary.encode(text)
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True, first: bool = False) -> str:
         """The text of ids. Leading spaces stay, so that the texts of consecutive pieces can be joined.

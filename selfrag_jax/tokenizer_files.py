@@ -25,9 +25,9 @@ class TextEncoder(Protocol):
 class Vocabulary:
     """What a tokenizer file says, in one form."""
 
-    encode: TextEncoder
-    token_bytes: list[bytes]  # by id: what the token adds to the text
-    special: dict[str, int]  # strings whose ids stand for themselves and are never found in text
+    encode: TextEncoder = dataclasses.field(repr=False)
+    token_bytes: list[bytes] = dataclasses.field(repr=False)  # by id: what the token adds to the text
+    special: dict[str, int] = dataclasses.field(repr=False)  # strings whose ids stand for themselves, never in text
     bos_id: int | None
     eos_id: int | None
     pad_id: int | None
@@ -285,6 +285,8 @@ def _from_gguf(path: pathlib.Path) -> Vocabulary:
         encode, token_bytes, special = readers[kind](data, path)
     except KeyError as error:
         raise UserError(f"{path}: the header has no {error.args[0]}; convert the model again") from None
+    except ValueError:
+        raise UserError(f"{path}: the header holds lists of different lengths; convert the model again") from None
     bos, eos, pad = (data.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos", "padding"))
     llama = kind == "llama"
     add_bos = data.get("tokenizer.ggml.add_bos_token", llama or data.get("tokenizer.ggml.pre") == "llama-bpe")
