@@ -1,0 +1,1 @@
+"""From passages to a searchable index: reading, encoding, indexing, retrieving."""
