@@ -221,14 +221,17 @@ def test_smollm_equals_a_slow_twin_on_any_text(smollm, merges, text):
 
 
 def write_byte_level_gguf(path, pre, types=None):
-    """A GGUF file with a few byte-level tokens: letters, digits up to 1234, a word without merges, a control token."""
-    tokens = ["<|eot_id|>", "1", "2", "3", "4", "12", "123", "1234", "Ġ", "Ċ", *"helo", "hello", "ĠĠ", "!", "!Ċ"]
+    """A GGUF file with a few byte-level tokens: letters, digits up to 1234, a word without merges.
+
+    The first and the last are control tokens, the last one within reach of a merge.
+    """
+    tokens = ["<|eot_id|>", "1", "2", "3", "4", "12", "123", "1234", "Ġ", "Ċ", *"helo", "hello", "ĠĠ", "!", "!Ċ", "lo"]
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
-    writer.add_token_types(types or [gguf.TokenType.CONTROL, *[gguf.TokenType.NORMAL] * (len(tokens) - 1)])
-    writer.add_token_merges(["1 2", "12 3", "123 4", "Ġ Ġ", "! Ċ"])
+    writer.add_token_types(types or [3, *[1] * (len(tokens) - 2), 3])
+    writer.add_token_merges(["1 2", "12 3", "123 4", "Ġ Ġ", "! Ċ", "l o"])
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
