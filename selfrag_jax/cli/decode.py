@@ -1,0 +1,186 @@
+"""`decode.py "question"`: one answer with its citations; `decode.py --input=… --output=…`: a file of them."""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from absl import flags
+
+from selfrag_jax.cli.flags import Invocation, parse
+from selfrag_jax.config import Config
+from selfrag_jax.config_check import flatten
+from selfrag_jax.errors import UserError
+from selfrag_jax.evaluation.metrics import match
+from selfrag_jax.paths import resolve
+from selfrag_jax.runner import Report, RowError, each_row, processes_from_environment, run_units
+
+if TYPE_CHECKING:
+    from selfrag_jax.data.rows import QuestionRow
+    from selfrag_jax.decoding.engine import Engine, Result
+
+USAGE = 'decode.py "question" [flags]   or   decode.py --input=rows.jsonl --output=answers.jsonl [flags]'
+SUMMARY = "Answers with Self-RAG: retrieves where the model asks for it, criticises every candidate, cites."
+ROWS_PER_UNIT = 4  # rows are answered one by one, so this only sets how much a kill can cost
+
+
+def main(arguments: list[str]) -> None:
+    """Parses the command line and answers. Raises UserError for bad input, before anything is loaded if possible."""
+    invocation = parse(arguments, usage=USAGE, summary=SUMMARY, define=_define_flags, positional=True)
+    questions = invocation.arguments
+    if invocation["input"] is None:
+        _answer_one(invocation, _the_question(questions, invocation))
+    elif questions:
+        raise UserError(f"a question ({questions[0]!r}) and --input were given; ask one or the other")
+    else:
+        _answer_file(invocation)
+
+
+def _define_flags(values: flags.FlagValues) -> None:
+    index, count = processes_from_environment()
+    flags.DEFINE_string("input", None, "questions as JSONL: instruction or question, …", flag_values=values)
+    flags.DEFINE_string("output", None, "where the answers to --input go, as JSONL", flag_values=values)
+    flags.DEFINE_boolean("json", False, "print the whole candidate tree as JSON", flag_values=values)
+    flags.DEFINE_boolean("tree", False, "add the candidate tree to every row of --output", flag_values=values)
+    flags.DEFINE_boolean(
+        "skip_bad", False, "leave out rows that cannot be answered, and count them", flag_values=values
+    )
+    flags.DEFINE_boolean("restart", False, "throw away an earlier --output and begin anew", flag_values=values)
+    flags.DEFINE_integer(
+        "process_index", index, "this process, of process_count that share --output", flag_values=values
+    )
+    flags.DEFINE_integer("process_count", count, "processes that share --output", flag_values=values, lower_bound=1)
+
+
+def _the_question(questions: list[str], invocation: Invocation) -> str:
+    for name in ("output", "tree", "skip_bad", "restart"):
+        if invocation.flags[name].present:
+            raise UserError(f"--{name} goes with --input=rows.jsonl, which is missing")
+    if not questions:
+        raise UserError('no question; usage: decode.py "What is the capital of Liechtenstein?"')
+    if len(questions) > 1:
+        raise UserError(f"{len(questions)} arguments where one question is wanted; put it in quotes")
+    if not questions[0].strip():
+        raise UserError("the question is empty")
+    return questions[0]
+
+
+def _load_engine(config: Config) -> "Engine":
+    from selfrag_jax import compilation_cache
+
+    compilation_cache.enable()
+    from selfrag_jax.decoding.engine import Engine
+
+    return Engine.from_config(config)
+
+
+def _answer_one(invocation: Invocation, question: str) -> None:
+    result = _load_engine(invocation.config).answer(question)
+    if invocation["json"]:
+        print(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        return
+    from selfrag_jax.decoding.render import render
+
+    print(render(result))
+
+
+def _answer_file(invocation: Invocation) -> None:
+    source, output = pathlib.Path(invocation["input"]), invocation["output"]
+    if invocation["json"]:
+        raise UserError("--json prints one answer; with --input, --tree adds the tree to each row of --output")
+    if not output:
+        raise UserError(f"--input={source} needs --output=answers.jsonl")
+    if not source.is_file():
+        raise UserError(f"{source}: there is no such file")
+    if pathlib.Path(output).resolve() == source.resolve():
+        raise UserError(f"--output={output} is the input file; name another")
+    from selfrag_jax.data.rows import read_questions
+
+    rows = list(read_questions(source))
+    if not rows:
+        raise UserError(f"{source}: holds no rows")
+    config, tree = invocation.config, invocation["tree"]
+    engine = functools.cache(functools.partial(_load_engine, config))  # not loaded when every unit is finished
+    report = run_units(
+        rows,
+        each_row(lambda row: answer_row(engine(), row, tree)),
+        pathlib.Path(output),
+        unit_size=ROWS_PER_UNIT,
+        inputs=[source, *_other_inputs(config)],
+        settings={**flatten(config), "tree": tree},
+        process_index=invocation["process_index"],
+        process_count=invocation["process_count"],
+        skip_bad=invocation["skip_bad"],
+        restart=invocation["restart"],
+        description="decode",
+    )
+    print(summary(pathlib.Path(output), report))
+
+
+def _other_inputs(config: Config) -> list[pathlib.Path]:
+    """Small files that the answers depend on beside the rows: the adapter's, and the manifests of index and model."""
+    found: list[pathlib.Path] = []
+    for path in (config.model.adapter, config.retrieval.index_dir):
+        folder = resolve(path) if path else None
+        if folder is not None and folder.is_dir():
+            found += sorted(p for p in folder.iterdir() if p.suffix == ".json" or p.name == "adapter.safetensors")
+    return found
+
+
+def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict[str, Any]:
+    """One row of `--output`: the answer to `row` with its citations, and whether it matches where answers are given.
+
+    Passages that come with the row are used in their order; otherwise the engine retrieves. Raises RowError for a row
+    that the engine refuses, such as a question longer than the context.
+    """
+    from selfrag_jax.decoding.retriever import Passage
+
+    given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
+    try:
+        result = engine.answer(row.instruction, row.input, given or None)
+    except UserError as error:
+        raise RowError(row.id, str(error)) from error
+    plain = plain_text(result)
+    answered: dict[str, Any] = {"id": row.id, "question": row.instruction}
+    if row.input:
+        answered["input"] = row.input
+    answered |= {
+        "output": result.text,
+        "answer": plain,
+        "retrievals": result.retrievals,
+        "citations": [{"n": n, **dataclasses.asdict(p)} for n, p in enumerate(result.citations, 1)],
+    }
+    if row.answers:
+        answered |= {"answers": list(row.answers), "correct": match(plain, row.answers)}
+    if tree:
+        answered["tree"] = result.to_json()
+    return answered
+
+
+def plain_text(result: "Result") -> str:
+    """The answer without its citation marks `[n]`; other brackets stay."""
+    known = {str(n) for n in range(1, len(result.citations) + 1)}
+    return re.sub(r" ?\[(\d+)\]", lambda mark: "" if mark[1] in known else mark[0], result.text)
+
+
+def summary(output: pathlib.Path, report: Report) -> str:
+    """What a run over a file says at its end: rows, how many are right, how often it retrieved, what was left out."""
+    if not report.finished:
+        return f"{output}: this process's share is done; the last process to finish writes the file"
+    with output.open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    judged = [row["correct"] for row in rows if "correct" in row]
+    retrieved = sum(row["retrievals"] > 0 for row in rows)
+    lines = [f"{output}: {len(rows)} answers"]
+    if judged:
+        lines.append(f"right: {sum(judged)} of {len(judged)} ({100 * sum(judged) / len(judged):.1f} %)")
+    if rows:
+        lines.append(f"retrieved for: {retrieved} of {len(rows)} ({100 * retrieved / len(rows):.1f} %)")
+    if report.bad:
+        lines.append(f"left out: {report.bad} rows, listed in {output}.bad.jsonl")
+    if report.units_kept and not report.units_done:
+        print("nothing to do: every answer was there", file=sys.stderr)
+    return "\n".join(lines)

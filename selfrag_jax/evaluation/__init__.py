@@ -1,0 +1,1 @@
+"""Tasks, metrics, baselines and ablations."""
