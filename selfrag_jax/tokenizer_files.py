@@ -30,7 +30,6 @@ class Vocabulary:
     special: dict[str, int] = dataclasses.field(repr=False)  # strings whose ids stand for themselves, never in text
     bos_id: int | None
     eos_id: int | None
-    pad_id: int | None
     add_bos: bool
     space_first: str  # always | missing (only where the text has none) | never: a space before text at the very start
 
@@ -93,6 +92,13 @@ def _is_special(text: str, flagged: bool) -> bool:
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 1, 2, 3, 4, 6  # the same numbers in both formats
 
 
+def _empty_model() -> Any:
+    """A SentencePiece ModelProto, whose class is made at import: type checkers cannot see it."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    return vars(sentencepiece_model_pb2)["ModelProto"]()
+
+
 def _sentencepiece(proto: Any, source: pathlib.Path) -> tuple[SentencePieceEncoder, list[bytes], dict[str, int]]:
     """Encoder, bytes by id and special tokens of a model, whose whitespace handling is switched off.
 
@@ -122,9 +128,8 @@ def _sentencepiece(proto: Any, source: pathlib.Path) -> tuple[SentencePieceEncod
 
 def _from_sentencepiece(path: pathlib.Path, model: pathlib.Path) -> Vocabulary:
     from google.protobuf.message import DecodeError
-    from sentencepiece import sentencepiece_model_pb2
 
-    proto = sentencepiece_model_pb2.ModelProto()  # pyright: ignore[reportAttributeAccessIssue]
+    proto = _empty_model()
     try:
         proto.ParseFromString(model.read_bytes())
     except DecodeError:
@@ -133,9 +138,9 @@ def _from_sentencepiece(path: pathlib.Path, model: pathlib.Path) -> Vocabulary:
     encode, token_bytes, special = _sentencepiece(proto, model)
     config = _read_json(path / "tokenizer_config.json")
     _add_tokens(_added_tokens(path, config), token_bytes, special, path)
-    bos, eos, pad = _named_ids(path, config, special, proto.trainer_spec.bos_piece, proto.trainer_spec.eos_piece)
+    bos, eos = _named_ids(path, config, special, proto.trainer_spec.bos_piece, proto.trainer_spec.eos_piece)
     add_bos = config.get("add_bos_token", True) and bos is not None
-    return Vocabulary(encode, token_bytes, special, bos, eos, pad, add_bos, space)
+    return Vocabulary(encode, token_bytes, special, bos, eos, add_bos, space)
 
 
 def _added_tokens(path: pathlib.Path, config: dict[str, Any]) -> dict[str, int]:
@@ -157,14 +162,14 @@ def _add_tokens(added: dict[str, int], token_bytes: list[bytes], special: dict[s
 
 def _named_ids(
     path: pathlib.Path, config: dict[str, Any], special: dict[str, int], bos: str = "", eos: str = ""
-) -> tuple[int | None, int | None, int | None]:
-    """The ids of the beginning, the end and padding, by what the directory calls them."""
+) -> tuple[int | None, int | None]:
+    """The ids of the beginning and the end, by what the directory calls them."""
     names = {"bos_token": bos, "eos_token": eos, **_read_json(path / "special_tokens_map.json"), **config}
     ids = []
-    for key in ("bos_token", "eos_token", "pad_token"):
+    for key in ("bos_token", "eos_token"):
         name = names.get(key)
         ids.append(special.get(name["content"] if isinstance(name, dict) else name or ""))
-    return ids[0], ids[1], ids[2]
+    return ids[0], ids[1]
 
 
 # --- tokenizer.json
@@ -249,9 +254,9 @@ def _from_tokenizer_json(path: pathlib.Path) -> Vocabulary:
     for token, number in ids.items():
         token_bytes[number] = token.encode() if token in special else _bytes_of(token, byte_level)
     config = _read_json(path / "tokenizer_config.json")
-    bos, eos, pad = _named_ids(path, config, special, bos=first or "")
+    bos, eos = _named_ids(path, config, special, bos=first or "")
     add_bos = bool(config.get("add_bos_token", first is not None)) and bos is not None
-    return Vocabulary(encode, token_bytes, special, bos, eos, pad, add_bos, space)
+    return Vocabulary(encode, token_bytes, special, bos, eos, add_bos, space)
 
 
 def _forget_special(spec: dict[str, Any], special: dict[str, int]) -> None:
@@ -287,18 +292,16 @@ def _from_gguf(path: pathlib.Path) -> Vocabulary:
         raise UserError(f"{path}: the header has no {error.args[0]}; convert the model again") from None
     except ValueError:
         raise UserError(f"{path}: the header holds lists of different lengths; convert the model again") from None
-    bos, eos, pad = (data.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos", "padding"))
+    bos, eos = (data.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos"))
     llama = kind == "llama"
     add_bos = data.get("tokenizer.ggml.add_bos_token", llama or data.get("tokenizer.ggml.pre") == "llama-bpe")
     space = "always" if data.get("tokenizer.ggml.add_space_prefix", llama) else "never"
-    return Vocabulary(encode, token_bytes, special, bos, eos, pad, bool(add_bos) and bos is not None, space)
+    return Vocabulary(encode, token_bytes, special, bos, eos, bool(add_bos) and bos is not None, space)
 
 
 def _gguf_sentencepiece(data: dict[str, Any], path: pathlib.Path) -> tuple[TextEncoder, list[bytes], dict[str, int]]:
     """The SentencePiece model whose pieces, scores and types the file lists."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto()  # pyright: ignore[reportAttributeAccessIssue]
+    proto = _empty_model()
     proto.trainer_spec.model_type = 2  # BPE
     proto.trainer_spec.byte_fallback = True
     proto.normalizer_spec.name = "identity"
@@ -328,7 +331,9 @@ def _gguf_byte_level(data: dict[str, Any], path: pathlib.Path) -> tuple[TextEnco
     if name not in splits:
         raise UserError(f"{path}: tokenizer.ggml.pre is {name!r}; supported are {', '.join(splits)}")
     tokens, types = data["tokenizer.ggml.tokens"], data["tokenizer.ggml.token_type"].tolist()
-    special, vocab, token_bytes = {}, {}, []
+    special: dict[str, int] = {}
+    vocab: dict[str, int] = {}
+    token_bytes: list[bytes] = []
     for number, (token, kind) in enumerate(zip(tokens, types, strict=True)):
         is_special = kind == _CONTROL or (kind != _NORMAL and _is_special(token, False))
         (special if is_special or token in reflection.TOKENS else vocab)[token] = number
