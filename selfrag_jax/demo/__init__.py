@@ -1,0 +1,1 @@
+"""The demo's world: facts from PyPI packages, passages, questions and rows written over them, split by entity."""

@@ -1,0 +1,113 @@
+"""Held-out questions of all five kinds, as rows for `decode.py --input`."""
+
+import random
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from selfrag_jax.demo import plain
+from selfrag_jax.demo.entity import Entity
+from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.passages import Passage, Wording, by_entity
+from selfrag_jax.demo.questions import (
+    Question, boolean_question, both_question, long_question, options_question, short_question,
+)  # fmt: skip
+from selfrag_jax.demo.split import held_out
+from selfrag_jax.errors import UserError
+
+KINDS = ("short", "boolean", "options", "long", "plain")
+# Questions go round the kinds of entities, so that the many cities do not drown the few countries and elements.
+ENTITY_KINDS = ("country", "city", "airport", "element")
+MOST_OF_ONE = 60  # tries for a fresh question before the supply is called exhausted
+
+
+def _pools() -> dict[str, list[tuple[Entity, str]]]:
+    """(entity, relation) pairs of the held-out side that some passage states, by kind of entity."""
+    found: dict[str, list[tuple[Entity, str]]] = {kind: [] for kind in ENTITY_KINDS}
+    for entity in entities():
+        if held_out(entity):
+            stated = dict.fromkeys(r for p in by_entity().get(entity.key, ()) for r in p.relations)
+            found[entity.kind] += [(entity, relation) for relation in stated]
+    return found
+
+
+def _one(kind: str, entity: Entity, relation: str, rng: random.Random, wording: Wording) -> Question | None:
+    if kind == "short":
+        return short_question(entity, relation, rng, wording)
+    if kind == "boolean":
+        return boolean_question(entity, relation, rng.random() < 0.5, rng, wording)
+    if kind == "options":
+        return options_question(entity, relation, rng, wording)
+    owned = by_entity()[entity.key]
+    if len(owned) < 2:
+        return None
+    if rng.random() < 0.5:
+        return long_question(entity, rng, wording)
+    others = sorted({r for p in owned for r in p.relations if not any(relation in q.relations and r in q.relations for q in owned)})
+    return both_question(entity, (relation, rng.choice(others)), rng, wording)
+
+
+def questions(kind: str, count: int, seed: int, wording: Wording = "train") -> list[Question]:
+    """`count` different held-out questions of a kind (not plain), round the kinds of entities; fixed by the seed."""
+    rng = random.Random(zlib.crc32(f"eval:{kind}:{seed}".encode()))
+    pools = _pools()
+    found: dict[str, Question] = {}
+    idle = 0
+    while len(found) < count and idle < MOST_OF_ONE * 10:
+        entity, relation = rng.choice(pools[ENTITY_KINDS[len(found) % 4 if idle < MOST_OF_ONE else idle % 4]])
+        question = _one(kind, entity, relation, rng, wording)
+        idle += 1
+        if question is not None and question.id not in found:
+            found[question.id] = question
+            idle = 0
+    if len(found) < count:
+        raise UserError(f"only {len(found)} different held-out questions of the kind {kind}; ask for fewer than {count}")
+    return list(found.values())
+
+
+def _plain_rows(count: int, seed: int, wording: Wording) -> Iterator[dict[str, Any]]:
+    """Plain instructions whose fillings no training row has."""
+    rng = random.Random(zlib.crc32(f"eval:plain:{seed}".encode()))
+    pool = [(k, f) for k in plain.kinds() for f in k.fillings if plain.filling_held_out(k, f[0])]
+    by_kind = {k.key: [pair for pair in pool if pair[0] is k] for k, _ in pool}
+    turn = sorted(by_kind)
+    for key in turn:
+        rng.shuffle(by_kind[key])
+    place = given = 0
+    while given < count:
+        if not any(by_kind.values()):
+            raise UserError(f"only {given} plain instructions are held out; ask for fewer than {count}")
+        left = by_kind[turn[place % len(turn)]]
+        place += 1
+        if left:
+            task = plain.task(*left.pop(), rng, wording)
+            yield {
+                "id": f"plain-{task.kind}-{given}", "instruction": task.instruction, "input": "",
+                "answers": list(task.accepted), "aspects": [list(task.accepted)], "answer": task.answer, "ctxs": [],
+                "gold": [], "kind": "plain", "entity": "", "relations": [], "wording": wording, "needs_retrieval": False,
+            }  # fmt: skip
+            given += 1
+
+
+def evaluation_rows(
+    kind: str, count: int, seed: int = 0, wording: Wording = "train", gold: bool = True
+) -> Iterator[dict[str, Any]]:
+    """Rows with `instruction`, `answers`, `aspects` and, with `gold`, the right passages as `ctxs`.
+
+    `aspects` holds the accepted strings for each thing asked: one list for most kinds, any two of the lists for long
+    answers. Held-out wordings come with passages in held-out templates. Raises UserError when there are too few.
+    """
+    if kind not in KINDS:
+        raise UserError(f"no kind of question {kind!r}; there are {', '.join(KINDS)}")
+    if kind == "plain":
+        yield from _plain_rows(count, seed, wording)
+        return
+    for question in questions(kind, count, seed, wording):
+        shown: tuple[Passage, ...] = by_entity(wording)[question.entity] if gold else ()
+        yield {
+            "id": question.id, "instruction": question.instruction, "input": "", "answers": list(question.answers),
+            "aspects": [list(aspect) for aspect in question.aspects], "answer": question.answer,
+            "ctxs": [p.row for p in shown if p.id in question.gold], "gold": list(question.gold), "kind": kind,
+            "entity": question.entity, "relations": list(question.relations), "wording": wording,
+            "needs_retrieval": True,
+        }  # fmt: skip

@@ -1,0 +1,180 @@
+"""Word lists for the plain instructions: `word:answer` pairs, an item for each blank or comma."""
+
+
+def pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """`a:b` items, separated by commas or line ends."""
+    found = []
+    for item in text.replace("\n", ",").split(","):
+        if item.strip():
+            left, _, right = item.strip().partition(":")
+            found.append((left.strip(), right.strip()))
+    return tuple(found)
+
+
+PLURALS = pairs("""
+mouse:mice, man:men, woman:women, child:children, foot:feet, tooth:teeth, goose:geese, ox:oxen, person:people,
+louse:lice, knife:knives, wife:wives, life:lives, leaf:leaves, loaf:loaves, wolf:wolves, half:halves, calf:calves,
+shelf:shelves, thief:thieves, elf:elves, scarf:scarves, hoof:hooves, sheep:sheep, deer:deer, fish:fish, series:series,
+species:species, cactus:cacti, crisis:crises, analysis:analyses, thesis:theses, oasis:oases, box:boxes, fox:foxes,
+bus:buses, glass:glasses, class:classes, kiss:kisses, dress:dresses, church:churches, watch:watches, match:matches,
+bench:benches, peach:peaches, brush:brushes, dish:dishes, wish:wishes, bush:bushes, tomato:tomatoes, potato:potatoes,
+hero:heroes, echo:echoes, piano:pianos, photo:photos, radio:radios, zoo:zoos, baby:babies, city:cities, lady:ladies,
+story:stories, party:parties, berry:berries, cherry:cherries, fly:flies, family:families, country:countries,
+puppy:puppies, pony:ponies, army:armies, day:days, boy:boys, key:keys, monkey:monkeys, toy:toys, valley:valleys,
+donkey:donkeys, turkey:turkeys, cat:cats, dog:dogs, book:books, house:houses, horse:horses, tree:trees, car:cars,
+chair:chairs, table:tables, apple:apples, river:rivers, garden:gardens, window:windows, door:doors, pencil:pencils,
+flower:flowers, bird:birds, king:kings, queen:queens, road:roads, ship:ships, train:trains, letter:letters,
+teacher:teachers, doctor:doctors, school:schools, hand:hands, eye:eyes, arm:arms, friend:friends, song:songs,
+game:games, ball:balls, shoe:shoes, hat:hats, cup:cups, spoon:spoons, plate:plates, bottle:bottles, bridge:bridges,
+mountain:mountains, cloud:clouds, star:stars, planet:planets, island:islands, forest:forests, farmer:farmers,
+nurse:nurses, judge:judges, prize:prizes, bush:bushes, tax:taxes, lens:lenses, virus:viruses, circus:circuses
+""")
+OPPOSITES = pairs("""
+hot:cold, big:small, tall:short, fast:slow, old:young, new:old, good:bad, happy:sad, light:dark, early:late, easy:hard,
+full:empty, high:low, in:out, up:down, left:right, near:far, open:closed, rich:poor, strong:weak, thick:thin, wet:dry,
+wide:narrow, true:false, loud:quiet, clean:dirty, long:short, deep:shallow, sweet:sour, soft:hard, safe:dangerous,
+heavy:light, begin:end, buy:sell, give:take, win:lose, push:pull, laugh:cry, love:hate, remember:forget, arrive:leave,
+day:night, summer:winter, north:south, east:west, first:last, always:never, inside:outside, above:below, before:after,
+more:less, many:few, same:different, alive:dead, awake:asleep, brave:afraid, smooth:rough, sharp:blunt, tight:loose,
+cheap:expensive, ancient:modern, polite:rude, success:failure, question:answer, entrance:exit, top:bottom, front:back
+""")
+SYNONYMS = pairs("""
+big:large, small:little, happy:glad, sad:unhappy, fast:quick, begin:start, end:finish, smart:clever, angry:mad,
+beautiful:pretty, rich:wealthy, scared:afraid, tired:weary, quiet:silent, strange:odd, hard:difficult, easy:simple,
+shout:yell, jump:leap, look:see, talk:speak, help:assist, buy:purchase, choose:pick, cold:chilly, correct:right,
+error:mistake, gift:present, home:house, hurry:rush, job:work, kind:nice, large:big, mistake:error, near:close,
+reply:answer, rock:stone, sick:ill, street:road, tale:story, throw:toss, wish:want, woods:forest, brave:bold,
+calm:peaceful, centre:middle, famous:well-known, fix:repair, funny:amusing, garbage:trash, huge:enormous, idea:thought
+""")
+PASTS = pairs("""
+go:went, see:saw, eat:ate, run:ran, write:wrote, take:took, give:gave, come:came, make:made, find:found, think:thought,
+buy:bought, bring:brought, catch:caught, teach:taught, sing:sang, drink:drank, swim:swam, begin:began, speak:spoke,
+break:broke, drive:drove, ride:rode, fly:flew, grow:grew, know:knew, throw:threw, draw:drew, fall:fell, feel:felt,
+keep:kept, sleep:slept, leave:left, meet:met, sit:sat, stand:stood, tell:told, sell:sold, win:won, lose:lost,
+build:built, send:sent, spend:spent, hear:heard, hold:held, read:read, say:said, pay:paid, get:got, forget:forgot,
+wear:wore, choose:chose, hide:hid, bite:bit, shake:shook, walk:walked, talk:talked, play:played, work:worked,
+help:helped, look:looked, open:opened, close:closed, laugh:laughed, jump:jumped, cook:cooked, clean:cleaned,
+paint:painted, visit:visited, watch:watched, ask:asked, call:called, start:started, stop:stopped, carry:carried,
+study:studied, try:tried, cry:cried, love:loved, dance:danced, smile:smiled, move:moved, live:lived, learn:learned
+""")
+FRENCH = pairs("""
+hello:bonjour, thank you:merci, yes:oui, no:non, cat:chat, dog:chien, house:maison, water:eau, bread:pain, milk:lait,
+book:livre, red:rouge, blue:bleu, green:vert, white:blanc, black:noir, one:un, two:deux, three:trois, four:quatre,
+five:cinq, day:jour, night:nuit, friend:ami, good:bon, school:école, tree:arbre, sun:soleil, moon:lune, mother:mère,
+father:père, brother:frère, sister:sœur, apple:pomme, cheese:fromage, goodbye:au revoir
+""")
+SPANISH = pairs("""
+hello:hola, thank you:gracias, yes:sí, goodbye:adiós, cat:gato, dog:perro, house:casa, water:agua, bread:pan,
+milk:leche, book:libro, red:rojo, blue:azul, green:verde, white:blanco, black:negro, one:uno, two:dos, three:tres,
+four:cuatro, five:cinco, day:día, night:noche, friend:amigo, good:bueno, school:escuela, tree:árbol, sun:sol, moon:luna,
+mother:madre, father:padre, brother:hermano, sister:hermana, apple:manzana, cheese:queso, please:por favor
+""")
+COMPARATIVES = pairs("""
+big:bigger, small:smaller, tall:taller, fast:faster, slow:slower, old:older, young:younger, happy:happier, easy:easier,
+good:better, bad:worse, hot:hotter, cold:colder, long:longer, short:shorter, strong:stronger, weak:weaker, rich:richer,
+poor:poorer, wide:wider, thin:thinner, heavy:heavier, light:lighter, dark:darker, loud:louder, quiet:quieter,
+clean:cleaner, dirty:dirtier, cheap:cheaper, deep:deeper, funny:funnier, kind:kinder, near:nearer, far:farther
+""")
+SUPERLATIVES = pairs("""
+big:biggest, small:smallest, tall:tallest, fast:fastest, slow:slowest, old:oldest, young:youngest, happy:happiest,
+easy:easiest, good:best, bad:worst, hot:hottest, cold:coldest, long:longest, short:shortest, strong:strongest,
+weak:weakest, rich:richest, poor:poorest, wide:widest, thin:thinnest, heavy:heaviest, light:lightest, dark:darkest,
+loud:loudest, quiet:quietest, clean:cleanest, dirty:dirtiest, cheap:cheapest, deep:deepest, funny:funniest, kind:kindest
+""")
+ING_FORMS = pairs("""
+run:running, swim:swimming, sit:sitting, write:writing, make:making, take:taking, go:going, play:playing, eat:eating,
+read:reading, sing:singing, dance:dancing, walk:walking, talk:talking, drive:driving, ride:riding, cook:cooking,
+sleep:sleeping, jump:jumping, stop:stopping, cut:cutting, get:getting, open:opening, help:helping, smile:smiling,
+bake:baking, dig:digging, fly:flying, cry:crying, study:studying, paint:painting, draw:drawing, build:building
+""")
+ADVERBS = pairs("""
+quick:quickly, slow:slowly, happy:happily, sad:sadly, quiet:quietly, loud:loudly, careful:carefully, easy:easily,
+soft:softly, kind:kindly, brave:bravely, angry:angrily, polite:politely, bad:badly, clear:clearly, sudden:suddenly,
+gentle:gently, simple:simply, perfect:perfectly, safe:safely, warm:warmly, proud:proudly, calm:calmly, lazy:lazily
+""")
+RHYMES = pairs("""
+cat:hat, dog:log, sun:fun, tree:bee, house:mouse, light:night, day:play, king:ring, star:car, book:look, cake:lake,
+ball:tall, bed:red, fish:dish, moon:spoon, rain:train, boat:goat, hill:mill, sky:fly, snow:grow, tail:mail, duck:truck,
+box:fox, bell:well, hand:sand, nose:rose, pen:ten, sea:tea, bug:rug, jump:pump, bread:head, clock:sock, wall:fall,
+chair:bear, frog:log, rock:lock, sing:wing, late:gate, time:lime, gold:cold, ship:trip, phone:stone, mice:rice
+""")
+YOUNG = pairs("""
+dog:puppy, cat:kitten, cow:calf, horse:foal, sheep:lamb, pig:piglet, goat:kid, duck:duckling, goose:gosling, hen:chick,
+bear:cub, lion:cub, deer:fawn, frog:tadpole, kangaroo:joey, swan:cygnet, owl:owlet, butterfly:caterpillar
+""")
+SOUNDS = pairs("""
+dog:barks, cat:meows, cow:moos, sheep:bleats, horse:neighs, pig:oinks, duck:quacks, lion:roars, bee:buzzes, owl:hoots,
+snake:hisses, frog:croaks, wolf:howls, mouse:squeaks, donkey:brays, rooster:crows, crow:caws, bird:chirps
+""")
+COLOURS_OF = pairs("""
+grass:green, snow:white, coal:black, a clear sky:blue, a ripe banana:yellow, blood:red, a ripe tomato:red, milk:white,
+a lemon:yellow, an orange:orange, a crow:black, a strawberry:red, spinach:green, chocolate:brown, a flamingo:pink,
+a carrot:orange, a polar bear:white, a blueberry:blue, a sunflower:yellow, a frog:green
+""")
+MIXES = pairs("""
+red and yellow:orange, yellow and red:orange, blue and yellow:green, yellow and blue:green, red and blue:purple,
+blue and red:purple, red and white:pink, white and red:pink, black and white:grey, white and black:grey,
+blue and white:light blue, green and white:light green
+""")
+TOOLS = pairs("""
+cut paper:scissors, hit a nail:a hammer, sweep the floor:a broom, write a letter:a pen, eat soup:a spoon, tell the time:a
+clock, take a photo:a camera, open a lock:a key, dig a hole:a shovel, comb hair:a comb, brush teeth:a toothbrush,
+measure length:a ruler, sew a button:a needle, stay dry in the rain:an umbrella, cut bread:a knife, paint a wall:a brush,
+boil water:a kettle, call a friend:a phone, chop wood:an axe, tighten a screw:a screwdriver, dry yourself:a towel
+""".replace("a\nclock", "a clock"))
+SIDES = pairs("""
+a triangle:three, a square:four, a rectangle:four, a pentagon:five, a hexagon:six, an octagon:eight, a heptagon:seven,
+a decagon:ten, a rhombus:four, a trapezoid:four
+""")
+CATEGORIES = {
+    "fruit": "apple banana pear grape plum peach cherry mango lemon orange melon kiwi".split(),
+    "animal": "dog cat horse cow sheep lion tiger bear wolf rabbit goat pig".split(),
+    "colour": "red blue green yellow purple black white brown pink grey".split(),
+    "vegetable": "carrot onion potato cabbage spinach pea bean leek garlic turnip".split(),
+    "tool": "hammer saw drill wrench pliers axe shovel rake chisel".split(),
+    "instrument": "piano violin guitar flute drum trumpet harp cello".split(),
+    "garment": "shirt coat hat sock scarf skirt glove jacket sweater".split(),
+    "bird": "robin eagle owl crow sparrow duck swan pigeon".split(),
+    "drink": "water tea coffee milk juice lemonade cocoa".split(),
+    "vehicle": "car bus train bicycle truck boat tram van".split(),
+    "flower": "rose tulip daisy lily orchid violet sunflower poppy".split(),
+    "sport": "football tennis hockey golf swimming boxing rowing cricket".split(),
+}
+NOUNS = """apple banana chair table river garden window pencil flower bird road ship train letter teacher school hand friend
+song game ball shoe hat cup spoon plate bottle bridge mountain cloud star planet forest farmer lamp box clock coat door
+drum eagle fence glove horse jacket kite lemon mirror nest ocean paper rabbit shirt tiger umbrella violin wagon yard
+zebra candle basket button circle doctor engine finger guitar hammer insect jungle kitchen ladder magnet needle orange
+pocket rocket saddle ticket valley wallet artist bakery camera desert""".split()
+SHORT_WORDS = """cat dog sun hat pen cup box bed map red run top net jam fox key leg nut owl pig rug tea van web zip ant bag cow
+egg fan gum hen ice jar kit log mud oak pot rat sea toy vet wax bee arm ear lip toe bus car tree fish book milk moon
+star ship road hand door lamp rain snow wind leaf frog duck bear lion wolf""".split()
+SENTENCES = """the sun is warm|my dog likes to run|we went to the park|she reads a book|the train was late|he plays the piano
+the soup is hot|they live by the sea|the door is open|I like green apples|the baby is asleep|our teacher is kind
+the river is deep|a bird sang in the tree|the bread is fresh|we walked to school|the moon is bright|she has a new coat
+the garden is quiet|my brother can swim|the shop is closed|it rained all day|the cake tastes good|he found a coin
+the bus stops here|we saw a red boat|the kitchen is clean|the water is cold|her shoes are new|the cat sleeps
+the lamp is broken|we sing every morning|the road is long|his bag is heavy|the tea is ready|the leaves are falling"""
+SENTENCE_LIST = [s for line in SENTENCES.splitlines() for s in line.split("|")]
+REQUESTS = pairs("""
+Give me the book.:Could you please give me the book?; Close the door.:Could you please close the door?
+""".replace(";", ","))
+ACRONYMS = pairs("""
+central processing unit:CPU, random access memory:RAM, personal computer:PC, frequently asked questions:FAQ,
+as soon as possible:ASAP, by the way:BTW, for your information:FYI, do it yourself:DIY, estimated time of arrival:ETA,
+portable document format:PDF, world wide web:WWW, compact disc:CD, digital video disc:DVD, light emitting diode:LED,
+global positioning system:GPS, automated teller machine:ATM, very important person:VIP, too long did not read:TLDR,
+unidentified flying object:UFO, public address:PA, graphics processing unit:GPU, virtual private network:VPN,
+be right back:BRB, in my opinion:IMO, laugh out loud:LOL, to be determined:TBD, question and answer:QA
+""")
+PROVERBS = pairs("""
+An apple a day keeps the doctor:away., The early bird catches the:worm., Practice makes:perfect., Better late than:never.,
+All that glitters is not:gold., When in Rome do as the Romans:do., Actions speak louder than:words.,
+Look before you:leap., Two heads are better than:one., A picture is worth a thousand:words., Honesty is the best:policy.,
+Time is:money., Every cloud has a silver:lining., Birds of a feather flock:together., Haste makes:waste.,
+Where there is smoke there is:fire., Don't judge a book by its:cover., Rome was not built in a:day.
+""")
+DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS = "January February March April May June July August September October November December".split()
+NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen twenty""".split()
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()

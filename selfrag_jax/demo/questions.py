@@ -1,0 +1,164 @@
+"""Questions over the facts: short answers, true or false, four options, and "tell me about X".
+
+Every question knows its accepted answers and the passages that state them. `aspects` are the accepted strings, one
+group for each thing that was asked: a short answer is right if it holds one string of its one aspect, a long answer if
+it holds strings of at least two aspects. Plain instructions are in `selfrag_jax.demo.plain`.
+"""
+
+import dataclasses
+import random
+
+from selfrag_jax.demo.distractors import wrong_values
+from selfrag_jax.demo.entity import Entity
+from selfrag_jax.demo.names import capitalise, fold
+from selfrag_jax.demo.passages import Passage, Wording, by_entity, wordings
+from selfrag_jax.demo.relations import RELATIONS, Relation
+from selfrag_jax.demo.split import held_out
+
+# Asked of any relation, by its noun. The last of each tuple is for held-out wordings only.
+ASK_NOUN = ("Tell me {n}.", "What is {n}?", "I would like to know {n}.", "Please give {n}.", "Could you look up {n}?")
+TRUE_FALSE = ("True or false: {s}", "Is this true or false? {s}", "Say whether this is true or false: {s}",
+              "{s} True or false?", "Decide if the next claim is true or false. {s}")  # fmt: skip
+CHOOSE = ("{q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}", "{q} A. {a} B. {b} C. {c} D. {d}",
+          "Choose the right answer. {q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}",
+          "Pick one of the four. {q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}")  # fmt: skip
+TELL = ("Tell me about {x}.", "Write a few sentences about {x}.", "What do you know about {x}?", "Describe {x} briefly.",
+        "Give me a short description of {x}.", "I want to learn something about {x}.")  # fmt: skip
+TELL_BOTH = ("Tell me about {x}: {m} and {n}.", "What are {m} and {n} of {x}?", "For {x}, give {m} and {n}.",
+             "I need two facts about {x}: {m} and {n}.", "Two things about {x}, please: {m} and {n}.")  # fmt: skip
+# How a relation is called in a list, where it is not its noun without "of {x}".
+LABELS = {
+    "region": "the region of the world",
+    "neighbours": "the neighbours",
+    "languages": "the official language",
+    "demonym": "the demonym",
+    "city_country": "the country",
+    "nearest_airport": "the nearest airport",
+    "airport_distance": "the distance to the nearest airport",
+    "city_currency": "the currency",
+    "airport_city": "the town served",
+    "airport_country": "the country",
+    "series": "the family of elements",
+    "discovery_year": "the year of discovery",
+    "origin": "the origin of the name",
+}
+LETTERS = "ABCD"
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A question, its answer in a sentence, and what is needed to judge another answer."""
+
+    id: str
+    kind: str  # short | boolean | options | long
+    instruction: str
+    answer: str  # the sentence a passage supports, as training rows give it
+    aspects: tuple[tuple[str, ...], ...]  # accepted strings, one tuple for each thing asked
+    gold: tuple[str, ...]  # ids of the passages that state the answer
+    entity: str
+    relations: tuple[str, ...]
+    split: str  # train | heldout
+    wording: Wording
+    needs_retrieval: bool = True
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return tuple(answer for aspect in self.aspects for answer in aspect)
+
+
+def accepted(value: str) -> tuple[str, ...]:
+    """A value and the other ways of writing it: without its article, without accents."""
+    bare = value
+    for article in ("the ", "a ", "an "):
+        bare = bare.removeprefix(article)
+    return tuple(dict.fromkeys((value, bare, fold(bare))))
+
+
+def statement(entity: Entity, relation: Relation, value: str | None = None) -> str:
+    """The sentence that states a fact of the entity, or, with another value, misstates it."""
+    value = entity.facts[relation.key] if value is None else value
+    return capitalise(relation.answer.format(x=entity.name, v=value))
+
+
+def gold_passages(entity: Entity, relation: str) -> tuple[Passage, ...]:
+    return tuple(p for p in by_entity().get(entity.key, ()) if relation in p.relations)
+
+
+def label(relation: Relation) -> str:
+    """The relation as it is called in a list: "the capital"."""
+    return LABELS.get(relation.key, relation.noun.removesuffix(" of {x}"))
+
+
+def ask(entity: Entity, relation: Relation, rng: random.Random, wording: Wording) -> str:
+    """One of the ways of asking for a fact."""
+    own = wordings(relation.ask, "ask", wording)
+    if rng.random() < 0.75:
+        return capitalise(rng.choice(own).format(x=entity.name))
+    return rng.choice(wordings(ASK_NOUN, "ask", wording)).format(n=relation.noun.format(x=entity.name))
+
+
+def _question(
+    entity: Entity, kind: str, relations: tuple[str, ...], instruction: str, answer: str,
+    aspects: tuple[tuple[str, ...], ...], wording: Wording,
+) -> Question:  # fmt: skip
+    gold = tuple(dict.fromkeys(p.id for r in relations for p in gold_passages(entity, r)))
+    identity = f"{kind}-{entity.key}-{'-'.join(relations)}-{wording}".replace(":", "-")
+    split = "heldout" if held_out(entity) else "train"
+    return Question(identity, kind, instruction, answer, aspects, gold, entity.key, relations, split, wording)
+
+
+def short_question(entity: Entity, key: str, rng: random.Random, wording: Wording = "train") -> Question:
+    """A question for one fact, answered in one sentence."""
+    relation = RELATIONS[key]
+    instruction = ask(entity, relation, rng, wording)
+    aspects = (accepted(entity.facts[key]),)
+    return _question(entity, "short", (key,), instruction, statement(entity, relation), aspects, wording)
+
+
+def boolean_question(
+    entity: Entity, key: str, truth: bool, rng: random.Random, wording: Wording = "train"
+) -> Question | None:
+    """A statement to judge; a false one differs in its value only. None where there is no fit wrong value."""
+    relation = RELATIONS[key]
+    wrong = wrong_values(entity, key, 1, rng)
+    if not wrong:
+        return None
+    shown = statement(entity, relation, None if truth else wrong[0])
+    instruction = rng.choice(wordings(TRUE_FALSE, "ask", wording)).format(s=shown)
+    verdict = "True" if truth else "False"
+    answer = f"{verdict}. {statement(entity, relation)}"
+    return _question(entity, "boolean", (key,), instruction, answer, ((verdict,),), wording)
+
+
+def options_question(entity: Entity, key: str, rng: random.Random, wording: Wording = "train") -> Question | None:
+    """A question with four options, one of them right. None where there are not three fit wrong values."""
+    relation = RELATIONS[key]
+    wrong = wrong_values(entity, key, 3, rng)
+    if len(wrong) < 3:
+        return None
+    right = rng.randrange(4)
+    options = [*wrong[:right], entity.facts[key], *wrong[right:]]
+    filled = dict(zip("abcd", options, strict=True))
+    form = rng.choice(wordings(CHOOSE, "ask", wording))
+    instruction = form.format(q=ask(entity, relation, rng, wording), **filled)
+    answer = f"{LETTERS[right]}. {statement(entity, relation)}"
+    return _question(entity, "options", (key,), instruction, answer, ((f"{LETTERS[right]}.",),), wording)
+
+
+def long_question(entity: Entity, rng: random.Random, wording: Wording = "train") -> Question:
+    """ "Tell me about X": an answer that draws on at least two of the entity's passages."""
+    groups = by_entity()[entity.key]
+    instruction = rng.choice(wordings(TELL, "ask", wording)).format(x=entity.name)
+    aspects = tuple(tuple(a for r in p.relations for a in accepted(entity.facts[r])) for p in groups)
+    relations = tuple(r for p in groups for r in p.relations)
+    return _question(entity, "long", relations, instruction, "", aspects, wording)
+
+
+def both_question(entity: Entity, keys: tuple[str, str], rng: random.Random, wording: Wording = "train") -> Question:
+    """A question for two named facts of an entity, each to be answered in a sentence of its own."""
+    first, second = (RELATIONS[key] for key in keys)
+    form = rng.choice(wordings(TELL_BOTH, "ask", wording))
+    instruction = form.format(x=entity.name, m=label(first), n=label(second))
+    answer = f"{statement(entity, first)} {statement(entity, second)}"
+    aspects = tuple(accepted(entity.facts[key]) for key in keys)
+    return _question(entity, "long", keys, instruction, answer, aspects, wording)
