@@ -4,6 +4,7 @@ llama.cpp turns neighbouring elements (2i, 2i+1) of a head where Hugging Face tu
 interleave the rows of the query and key matrices; reading puts them back.
 """
 
+import dataclasses
 import mmap
 import pathlib
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ _PIECE_WEIGHTS = 1 << 17  # dequantising this many at a time stays in the cache:
 _ROPE_FACTORS = "rope_freqs.weight"
 
 # Keys under "llama." that change nothing in the forward pass.
-_WITHOUT_EFFECT = frozenset("context_length tensor_data_layout rope.scaling.finetuned".split())
+_WITHOUT_EFFECT = frozenset({"context_length", "tensor_data_layout", "rope.scaling.finetuned"})
 # Keys that other members of the family use to change it, with the value that leaves it as it is here.
 _REFUSED_UNLESS: dict[str, Any] = {
     "expert_count": 0,
@@ -53,7 +54,7 @@ class GgufFile:
         self.shapes = {name: info.shape for name, info in self._infos.items() if name != _ROPE_FACTORS}
 
     def read(self, name: str, out: np.ndarray) -> None:
-        """Dequantise a tensor into `out` (its shape, any strides, any float dtype), q and k rows in their plain order."""
+        """Dequantise a tensor into `out` (its shape, any strides, any float dtype), the rows of q and k put back."""
         from gguf import quants
 
         info, kind = self._infos[name], self._kinds[name]
@@ -83,8 +84,6 @@ class GgufFile:
         return plain.swapaxes(1, 2).reshape(-1)
 
     def _with_rope_factors(self, config: LlamaConfig) -> LlamaConfig:
-        import dataclasses
-
         factors = np.empty(self._infos[_ROPE_FACTORS].shape, np.float32)
         self.read(_ROPE_FACTORS, factors)
         if factors.shape != (config.head_dim // 2,):

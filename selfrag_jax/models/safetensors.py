@@ -161,7 +161,7 @@ def write(path: pathlib.Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
         with open(beside, "wb") as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for name in order:
-                file.write(memoryview(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8)))
+                np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).tofile(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

@@ -20,7 +20,7 @@ from selfrag_jax.errors import UserError
 from selfrag_jax.models import llama, llama_config, safetensors
 from selfrag_jax.models.gguf_file import GgufFile
 from selfrag_jax.models.linear import quantize_int8
-from selfrag_jax.models.llama import ParamSpec, Params
+from selfrag_jax.models.llama import Params, ParamSpec
 from selfrag_jax.models.llama_config import LlamaConfig
 
 _THREADS = min(8, os.cpu_count() or 1)
