@@ -1,0 +1,121 @@
+"""Generator rows as a TFDS dataset in ArrayRecord files: random access from disk, and no TensorFlow.
+
+The copy is made once and found again by a hash of the rows, so a run always reads what its rows say, and two runs on the
+same rows share one copy.
+"""
+
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import os
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from selfrag_jax.config import Config
+from selfrag_jax.data.rows import Row, read_rows
+from selfrag_jax.errors import UserError
+
+_FIELDS = ("instruction", "input", "output", "id", "dataset_name")
+_LAYOUT = 1  # of the copy; raised when its fields change
+
+
+def rows_of(config: Config) -> Iterator[Row]:
+    """The rows that a config names, in order. Raises UserError as `read_rows` does, or when none is named."""
+    if config.data.rows == "demo":
+        from selfrag_jax.demo.rows import training_rows
+
+        for row in training_rows(config.seed):
+            yield Row(**row)
+    elif config.data.rows:
+        yield from read_rows(config.data.rows)
+    else:
+        raise UserError('config.data.rows is empty; give a JSONL file of generator rows, or "demo"')
+
+
+def rows_hash(rows: Sequence[Row]) -> str:
+    """SHA-256 over every field of every row, in order."""
+    digest = hashlib.sha256(f"layout {_LAYOUT}\n".encode())
+    for row in rows:
+        digest.update(json.dumps([getattr(row, name) for name in _FIELDS]).encode() + b"\n")
+    return digest.hexdigest()
+
+
+class _RowsSource:
+    """What grain reads from: `len`, and a Row at each index."""
+
+    def __init__(self, source: Any, identity: str):
+        self._source = source
+        self._identity = identity
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: int) -> Row:
+        record = self._source[index]
+        return Row(**{name: _text(record[name]) for name in _FIELDS})
+
+    def __repr__(self) -> str:
+        return f"GeneratorRows({self._identity})"  # grain compares it when an iterator's state is restored
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def prepare(config: Config, default_dir: str | os.PathLike[str]) -> tuple[_RowsSource, str]:
+    """The rows of a config as a random-access source, and their hash.
+
+    The copy lies in `config.data.data_dir` (`default_dir` where that is empty), in a folder named after the hash, with
+    a manifest; TFDS writes it beside and renames it. It is made when it is not there.
+
+    Raises:
+        UserError: no rows, or rows that `rows_of` refuses.
+    """
+    rows = list(rows_of(config))
+    if not rows:
+        raise UserError(f"config.data.rows={config.data.rows} holds no rows; one JSON object a line is wanted")
+    identity = rows_hash(rows)
+    folder = pathlib.Path(config.data.data_dir or default_dir) / identity[:16]
+    manifest_path = folder / "manifest.json"
+    builder = _builder(folder, rows)
+    manifest = {"rows_sha256": identity, "count": len(rows), "rows": config.data.rows, "layout": _LAYOUT}
+    if not _matches(manifest_path, manifest):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # it prints a lot
+            builder.download_and_prepare(file_format="array_record")
+        part = manifest_path.with_suffix(".part")
+        part.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        os.replace(part, manifest_path)
+    return _RowsSource(builder.as_data_source("train"), identity), identity
+
+
+def _matches(path: pathlib.Path, manifest: dict[str, Any]) -> bool:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return found["rows_sha256"] == manifest["rows_sha256"] and found["count"] == manifest["count"]
+
+
+def _builder(folder: pathlib.Path, rows: Sequence[Row]) -> Any:
+    """A TFDS builder over rows held in memory. Its class is made here because importing TFDS takes seconds."""
+    import tensorflow_datasets as tfds
+
+    class GeneratorRows(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+        VERSION = tfds.core.Version("1.0.0")
+        code_path = None  # no checksums or citation files beside this module: nothing is downloaded
+
+        def _info(self) -> tfds.core.DatasetInfo:
+            features = tfds.features.FeaturesDict({name: tfds.features.Text() for name in _FIELDS})
+            return tfds.core.DatasetInfo(builder=self, features=features, disable_shuffling=True)
+
+        def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self) -> Iterator[tuple[int, dict[str, str]]]:
+            for index, row in zip(itertools.count(), rows, strict=False):
+                yield index, {name: getattr(row, name) for name in _FIELDS}
+
+    return GeneratorRows(data_dir=folder, file_format="array_record")
