@@ -6,12 +6,12 @@ from typing import Protocol
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved passage; `score` is the retriever's, higher is better."""
+    """A passage to answer from; `score` is the retriever's, higher is better, 0 where the source gives none."""
 
     id: str
     title: str
     text: str
-    score: float
+    score: float = 0.0
 
 
 class Retriever(Protocol):

@@ -2,7 +2,7 @@
 
 Flax NNX defines the modules: structure, shapes, initialisation and the arithmetic. The parameters live outside it as a
 plain nested dict of arrays in which every layer parameter is stacked on a leading `L`; `hidden_states` puts them back
-into the modules at trace time and walks the layers with `lax.scan`, so that the functions here go under a plain `jax.jit`.
+into the modules at trace time and walks the layers with `lax.scan`, so that these functions need no more than `jax.jit`.
 
 Shape letters: B batch, T tokens, L layers, D model, H heads, C head size, F hidden, V vocabulary, P positions.
 """
@@ -19,6 +19,7 @@ import numpy as np
 from flax import nnx
 
 from selfrag_jax.errors import UserError
+from selfrag_jax.models.safetensors import SafetensorsDirectory
 
 Params = dict[str, Any]
 
@@ -31,8 +32,8 @@ _IGNORED = {
     "_name_or_path", "architectures", "attention_probs_dropout_prob", "bos_token_id", "chunk_size_feed_forward",
     "classifier_dropout", "directionality", "dtype", "eos_token_id", "finetuning_task", "gradient_checkpointing",
     "hidden_dropout_prob", "id2label", "label2id", "model_type", "pooler_fc_size", "pooler_num_attention_heads",
-    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "problem_type", "sep_token_id", "tie_word_embeddings",
-    "tokenizer_class", "torch_dtype", "transformers_version", "use_cache",
+    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "problem_type", "sep_token_id",
+    "tie_word_embeddings", "tokenizer_class", "torch_dtype", "transformers_version", "use_cache",
 }  # fmt: skip
 
 # Fields that are fine at one value and another model at any other.
@@ -81,7 +82,7 @@ class BertConfig:
             if name in _REQUIRED and value != _REQUIRED[name]:
                 raise UserError(f"{source}: {name} {value!r} is not supported; expected {_REQUIRED[name]!r}")
             if name not in own and name not in _REQUIRED and name not in _IGNORED:
-                raise UserError(f"{source}: the field {name} ({value!r}) is not known to this encoder, so it is refused")
+                raise UserError(f"{source}: the field {name} ({value!r}) is not supported by this encoder")
         missing = [n for n, field in own.items() if field.default is dataclasses.MISSING and n not in fields]
         if missing:
             raise UserError(f"{source}: the field {missing[0]} is missing; is this the config.json of a BERT model?")
@@ -180,7 +181,7 @@ class Bert(nnx.Module):
     def __init__(self, config: BertConfig, rngs: nnx.Rngs):
         self.embeddings = BertEmbeddings(config, rngs)
         make = nnx.vmap(lambda r: BertLayer(config, r), in_axes=0, out_axes=0)
-        self.layers = make(rngs.fork(split=config.num_hidden_layers))
+        self.layers = make(rngs.split(config.num_hidden_layers))
 
 
 def gelu(x: jax.Array) -> jax.Array:
@@ -208,8 +209,8 @@ def _definitions(config: BertConfig) -> tuple[Any, Any]:
 def hidden_states(params: Params, config: BertConfig, tokens_BT: jax.Array, lengths_B: jax.Array) -> jax.Array:
     """The last layer's states x_BTD.
 
-    tokens_BT: ids, padded at the end to T ≤ max_position_embeddings. lengths_B: how many of each row are real; positions
-    after them are never attended to, and their own states mean nothing.
+    tokens_BT: ids, padded at the end to T ≤ max_position_embeddings. lengths_B: how many of each row are real;
+    positions after them are never attended to, and their own states mean nothing.
     """
     embeddings, layer = _definitions(config)
     mask_BT = jnp.arange(tokens_BT.shape[1]) < lengths_B[:, None]
@@ -222,9 +223,7 @@ def hidden_states(params: Params, config: BertConfig, tokens_BT: jax.Array, leng
     return jax.lax.scan(step, x_BTD, params["layers"])[0]
 
 
-def embed(
-    params: Params, config: BertConfig, tokens_BT: jax.Array, lengths_B: jax.Array, normalize: bool
-) -> jax.Array:
+def embed(params: Params, config: BertConfig, tokens_BT: jax.Array, lengths_B: jax.Array, normalize: bool) -> jax.Array:
     """Sentence embeddings [B, D]: the mean of the last states over the real tokens, of unit length if `normalize`."""
     x_BTD = hidden_states(params, config, tokens_BT, lengths_B)
     mask_BT = (jnp.arange(tokens_BT.shape[1]) < lengths_B[:, None]).astype(x_BTD.dtype)
@@ -301,15 +300,6 @@ def _check_shapes(params: Params, config: BertConfig, source: str) -> None:
 
 
 def load_params(directory: pathlib.Path, config: BertConfig) -> Params:
-    """The parameters in `directory`/model.safetensors. Raises UserError when the file is missing, truncated or unfit."""
-    import safetensors
-
-    path = directory / "model.safetensors"
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; the encoder's weights are read from safetensors only")
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except safetensors.SafetensorError as error:
-        raise UserError(f"{path}: not a complete safetensors file ({error})") from None
-    return params_from_tensors(tensors, config, str(path))
+    """The parameters in a directory's safetensors. Raises UserError when a file is missing, truncated or unfit."""
+    file = SafetensorsDirectory(directory)
+    return params_from_tensors({name: file.view(name) for name in file.shapes}, config, file.source)

@@ -19,8 +19,6 @@ from selfrag_jax.errors import UserError
 from selfrag_jax.models import bert
 from selfrag_jax.paths import resolve
 
-_FILES = ("model.safetensors", "config.json", "tokenizer.json")
-
 
 @dataclasses.dataclass(frozen=True)
 class EncoderIdentity:
@@ -104,7 +102,7 @@ class Encoder:
 
     @classmethod
     def load(cls, config: RetrievalConfig) -> "Encoder":
-        """The encoder of a config: `config.encoder` is a directory with model.safetensors, config.json, tokenizer.json.
+        """The encoder of a config: `config.encoder` is a directory with *.safetensors, config.json, tokenizer.json.
 
         Raises UserError when a file is missing, truncated or of an unsupported model, or a setting does not fit it.
         """
@@ -115,8 +113,8 @@ class Encoder:
         directory = resolve(config.encoder)
         model = bert.BertConfig.from_directory(directory)
         if not 3 <= config.max_length <= model.max_position_embeddings:
-            limit = model.max_position_embeddings
-            raise UserError(f"config.retrieval.max_length is {config.max_length}; {directory} takes 3 to {limit} tokens")
+            allowed = f"this encoder takes 3 to {model.max_position_embeddings} tokens"
+            raise UserError(f"config.retrieval.max_length is {config.max_length}; {allowed} ({directory})")
         if config.batch_tokens < 1:
             raise UserError(f"config.retrieval.batch_tokens is {config.batch_tokens}; expected at least 1")
         path = directory / "tokenizer.json"
@@ -186,16 +184,20 @@ def identify(config: RetrievalConfig) -> EncoderIdentity:
     Raises UserError when a file is missing.
     """
     directory = resolve(config.encoder)
-    hashes = [_sha256(directory / name) for name in _FILES]
-    return EncoderIdentity(config.encoder, *hashes, normalize=config.normalize, max_length=config.max_length)
+    weights = _sha256(*sorted(directory.glob("*.safetensors")))
+    others = [_sha256(directory / name) for name in ("config.json", "tokenizer.json")]
+    return EncoderIdentity(config.encoder, weights, *others, normalize=config.normalize, max_length=config.max_length)
 
 
-def _sha256(path: pathlib.Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; the encoder needs {', '.join(_FILES)}") from None
+def _sha256(*paths: pathlib.Path) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file; the encoder needs it") from None
+    return digest.hexdigest()
 
 
 def progress_bar(total: int, shown: bool, done: int = 0):

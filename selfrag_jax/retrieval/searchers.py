@@ -63,7 +63,7 @@ def scann_installed() -> bool:
 
 @functools.cache
 def _scann() -> Any:
-    """ScaNN's NumPy interface. ScaNN imports TensorFlow if it can, for an interface that is not used here: it cannot."""
+    """ScaNN's NumPy interface. TensorFlow, which it imports for another interface where it can, is kept out."""
     blocked = "tensorflow" not in sys.modules
     if blocked:
         sys.modules["tensorflow"] = None  # type: ignore[assignment]  # Python's own way to make an import fail
