@@ -69,10 +69,18 @@ def make_meta(
 ) -> AdapterMeta:
     """The description of an adapter on this base. Raises UserError unless the token ids are consecutive."""
     ids = sorted(tokens.values())
-    if ids != list(range(ids[0], ids[0] + len(ids))) if ids else False:
+    if ids and ids != list(range(ids[0], ids[0] + len(ids))):
         raise UserError(f"{base_name}: the ids of the trained tokens are not consecutive: {ids}")
-    print_, shape = fingerprint(params, config), _shape(config)
-    return AdapterMeta(rank, alpha, tuple(targets), dict(tokens), base_name, print_, shape, dict(training or {}))
+    return AdapterMeta(
+        rank=rank,
+        alpha=alpha,
+        targets=tuple(targets),
+        tokens=dict(tokens),
+        base_name=base_name,
+        base_fingerprint=fingerprint(params, config),
+        base_shape=_shape(config),
+        training=dict(training or {}),
+    )
 
 
 def init_adapter(params: Params, config: LlamaConfig, meta: AdapterMeta, key: jax.Array) -> Adapter:
@@ -183,8 +191,8 @@ def check_fits(
     found = fingerprint(params, config)
     if found != meta.base_fingerprint:
         raise UserError(
-            f"the adapter was trained on {meta.base_name} (fingerprint {meta.base_fingerprint[:12]}), but the weights of"
-            f" {source} are others ({found[:12]}): set model.path to its base model, or model.adapter to another"
+            f"the adapter was trained on {meta.base_name} (fingerprint {meta.base_fingerprint[:12]}), but {source} holds"
+            f" other weights ({found[:12]}): set model.path to its base model, or model.adapter to another"
         )
     for token, number in meta.tokens.items():
         if number >= config.vocab_size or (tokens is not None and tokens.get(token) != number):
