@@ -18,14 +18,21 @@ _AMERICAS = frozenset({"North America", "South America"})
 @functools.cache
 def _pool(relation: str, training: bool) -> tuple[tuple[str, str], ...]:
     """(value, country) of every entity that has the fact; for training only what training may mention."""
-    found = dict.fromkeys((e.facts[relation], e.country) for e in entities() if relation in e.facts and (not training or not held_out(e)))
+    found = dict.fromkeys(
+        (e.facts[relation], e.country) for e in entities() if relation in e.facts and (not training or not held_out(e))
+    )
     return tuple(pair for pair in found if not (training and mentions(pair[0])))
 
 
 def compatible(a: str, b: str) -> bool:
     """Whether both values could be true of one thing: one holds the other, or they are nested regions."""
     a, b = fold(a).casefold(), fold(b).casefold()
-    return a in b or b in a or (a.title() in _OCEANIA and b.title() in _OCEANIA) or bool({*a.split()} & {*b.split()} & _LANGUAGE_WORDS)
+    return (
+        a in b
+        or b in a
+        or (a.title() in _OCEANIA and b.title() in _OCEANIA)
+        or bool({*a.split()} & {*b.split()} & _LANGUAGE_WORDS)
+    )
 
 
 _LANGUAGE_WORDS = frozenset({"english", "french", "spanish", "arabic", "portuguese"})

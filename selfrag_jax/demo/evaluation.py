@@ -10,8 +10,13 @@ from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import Passage, Wording, by_entity
 from selfrag_jax.demo.questions import (
-    Question, boolean_question, both_question, long_question, options_question, short_question,
-)  # fmt: skip
+    Question,
+    boolean_question,
+    both_question,
+    long_question,
+    options_question,
+    short_question,
+)
 from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 
@@ -43,7 +48,9 @@ def _one(kind: str, entity: Entity, relation: str, rng: random.Random, wording: 
         return None
     if rng.random() < 0.5:
         return long_question(entity, rng, wording)
-    others = sorted({r for p in owned for r in p.relations if not any(relation in q.relations and r in q.relations for q in owned)})
+    others = sorted(
+        {r for p in owned for r in p.relations if not any(relation in q.relations and r in q.relations for q in owned)}
+    )
     return both_question(entity, (relation, rng.choice(others)), rng, wording)
 
 
@@ -61,7 +68,9 @@ def questions(kind: str, count: int, seed: int, wording: Wording = "train") -> l
             found[question.id] = question
             idle = 0
     if len(found) < count:
-        raise UserError(f"only {len(found)} different held-out questions of the kind {kind}; ask for fewer than {count}")
+        raise UserError(
+            f"only {len(found)} different held-out questions of the kind {kind}; ask for fewer than {count}"
+        )
     return list(found.values())
 
 
@@ -84,7 +93,8 @@ def _plain_rows(count: int, seed: int, wording: Wording) -> Iterator[dict[str, A
             yield {
                 "id": f"plain-{task.kind}-{given}", "instruction": task.instruction, "input": "",
                 "answers": list(task.accepted), "aspects": [list(task.accepted)], "answer": task.answer, "ctxs": [],
-                "gold": [], "kind": "plain", "entity": "", "relations": [], "wording": wording, "needs_retrieval": False,
+                "gold": [], "kind": "plain", "entity": "", "relations": [], "wording": wording,
+                "needs_retrieval": False,
             }  # fmt: skip
             given += 1
 

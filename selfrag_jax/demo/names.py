@@ -3,6 +3,12 @@
 import re
 import unicodedata
 
+
+def words(text: str) -> list[str]:
+    """The words of a list written in one string."""
+    return text.split()
+
+
 # Better or more usual names than the ones the sources carry.
 COUNTRY_NAMES = {
     "AX": "Åland",
@@ -25,14 +31,13 @@ COUNTRY_NAMES = {
 }
 # No permanent inhabitants, or no longer existing: nothing worth asking.
 NO_COUNTRY = frozenset({"AN", "AQ", "BQ", "BV", "CS", "GS", "HM", "TF", "UM"})
-WITH_ARTICLE = frozenset(
-    "AE BS CC CD CF CG CK DO FK FO GM IM KM KY MH MP MV NL PH PN SB TC US VG VI GB".split()
-)
+WITH_ARTICLE = frozenset(words("AE BS CC CD CF CG CK DO FK FO GM IM KM KY MH MP MV NL PH PN SB TC US VG VI GB"))
 CAPITALS = {
     "AG": "St. John's",
     "BI": "Gitega",
     "EH": "",  # disputed
     "GQ": "Malabo",
+    "KZ": "Astana",
     "MM": "Naypyidaw",
     "PS": "",  # disputed
     "PW": "Ngerulmud",
@@ -122,11 +127,13 @@ SERIES = {
     "Lanthanides": "a lanthanide", "Actinides": "an actinide",
 }  # fmt: skip
 # Cities of these names (there are such) would be found in every second sentence.
-ORDINARY_WORDS = frozenset("""
-and are at bar island best big bo born but by can car do east for from give has how in is it lead like list male man may most
-name new no north not of on one or our same say see she south state ten the then this time tin to tree two union up us
-vice was west what when which why will with word write you your port city airport gold silver iron copper zinc
-""".split())
+ORDINARY_WORDS = frozenset(
+    words("""
+and are at bar island best big bo born but by can car do east for from give has how in is it lead like list male man
+may most name new no north not of on one or our same say see she south state ten the then this time tin to
+tree two union up us vice was west what when which why will with word write you your port city airport gold silver iron copper zinc
+""")
+)
 
 _NO_DECOMPOSITION = str.maketrans(dict(zip("øØłŁđĐıʻ’", "oOlLdDi''", strict=True)) | {"ß": "ss"})
 
@@ -167,4 +174,5 @@ def natural_number(value: float) -> str:
 
 def ordinary_name(name: str) -> bool:
     """Whether a source's name reads as a name: letters, spaces and the usual punctuation, of a sensible length."""
-    return 3 <= len(name) <= 38 and bool(re.fullmatch(r"[^\W\d_]+(?:[ .'’-]{1,2}[^\W\d_]+)*\.?", name))
+    plain = sum(c.isascii() for c in name) >= len(name) - 3
+    return 3 <= len(name) <= 36 and plain and bool(re.fullmatch(r"[^\W\d_]+(?:[ .'’-]{1,2}[^\W\d_]+)*\.?", name))

@@ -108,9 +108,9 @@ def cities(nations: list[Entity]) -> list[Entity]:
     largest: dict[str, dict[str, Any]] = {}
     for city in sorted(table.values(), key=lambda c: (-c["population"], c["geonameid"])):
         name = names.fold(city["name"]).casefold()
-        if city["countrycode"] in nation and city["population"] and names.ordinary_name(city["name"]):
-            if name not in taken and name not in names.ORDINARY_WORDS:
-                largest.setdefault(name, city)
+        known = city["countrycode"] in nation and city["population"] and names.ordinary_name(city["name"])
+        if known and name not in taken and name not in names.ORDINARY_WORDS:
+            largest.setdefault(name, city)
     shuffled = sorted(largest.values(), key=lambda c: _order(str(c["geonameid"])))
     capitals = {names.fold(c.facts.get("capital", "")).casefold() for c in nations}
     shuffled.sort(key=lambda c: names.fold(c["name"]).casefold() not in capitals)  # capitals first

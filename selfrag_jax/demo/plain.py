@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
+import itertools
 import random
 import zlib
 from collections.abc import Sequence
 
 from selfrag_jax.demo import plain_words as w
-from selfrag_jax.demo.names import capitalise
+from selfrag_jax.demo.names import capitalise, words
 from selfrag_jax.demo.passages import Wording, wordings
 
 HELD_OUT_PERCENT = 12  # of the fillings of a kind, chosen by hash; kinds of few fillings hold none out
@@ -51,7 +52,7 @@ def _roman(number: int) -> str:
 
 
 def _number_word(number: int) -> str:
-    tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    tens = words("twenty thirty forty fifty sixty seventy eighty ninety")
     if number <= 20:
         return w.NUMBER_WORDS[number]
     ten, one = divmod(number, 10)
@@ -72,25 +73,33 @@ def _arithmetic(rng: random.Random) -> list[Kind]:
     series = [(", ".join(str(s + d * i) for i in range(4)), str(s + 4 * d)) for s, d in steps]
     return [
         Kind("add", ("What is {f}?", "Calculate {f}.", "Work out {f}.", "How much is {f}?"), "{f} = {a}", tuple(add)),
-        Kind("subtract", ("What is {f}?", "Calculate {f}.", "Work out {f}.", "How much is {f}?"), "{f} = {a}", tuple(less)),
-        Kind("multiply", ("What is {f}?", "Calculate {f}.", "Work out {f}.", "How much is {f}?"), "{f} is {a}.", tuple(times)),
-        Kind("double", ("Double the number {f}.", "What is twice {f}?", "What do you get by doubling {f}?"), "Twice {f} is {a}.",
+        Kind("subtract", ("What is {f}?", "Calculate {f}.", "Work out {f}.", "How much is {f}?"), "{f} = {a}",
+            tuple(less)),
+        Kind("multiply", ("What is {f}?", "Calculate {f}.", "Work out {f}.", "How much is {f}?"), "{f} is {a}.",
+            tuple(times)),
+        Kind("double", ("Double the number {f}.", "What is twice {f}?", "What do you get by doubling {f}?"),
+            "Twice {f} is {a}.",
              tuple((str(i), str(2 * i)) for i in range(2, 51))),
         Kind("half", ("What is half of {f}?", "Halve the number {f}.", "Divide {f} by two."), "Half of {f} is {a}.",
              tuple((str(2 * i), str(i)) for i in range(2, 51))),
-        Kind("even_odd", ("Is {f} even or odd?", "Is the number {f} odd or even?", "Say if {f} is an even or an odd number."),
+        Kind("even_odd", ("Is {f} even or odd?", "Is the number {f} odd or even?",
+            "Say if {f} is an even or an odd number."),
              "{f} is {a}.", tuple((str(i), "odd" if i % 2 else "even") for i in range(1, 100))),
         Kind("larger", ("Which is larger, {f}?", "Which number is bigger: {f}?", "Give the greater one of {f}."),
              "The larger number is {a}.", tuple((f"{i} or {j}", str(max(i, j))) for i, j in pairs[:150])),
         Kind("smaller", ("Which is smaller, {f}?", "Which number is less: {f}?", "Give the lesser one of {f}."),
              "The smaller number is {a}.", tuple((f"{i} or {j}", str(min(i, j))) for i, j in pairs[150:])),
-        Kind("sort_numbers", ("Sort these numbers: {f}.", "Put these numbers in order: {f}.", "Order from small to large: {f}."),
+        Kind("sort_numbers", ("Sort these numbers: {f}.", "Put these numbers in order: {f}.",
+            "Order from small to large: {f}."),
              "{a}", tuple((", ".join(map(str, t)), ", ".join(map(str, sorted(t)))) for t in triples)),
-        Kind("series", ("Complete the series: {f}, ...", "What comes next? {f}, ...", "Continue with one number: {f}, ..."),
+        Kind("series", ("Complete the series: {f}, ...", "What comes next? {f}, ...",
+            "Continue with one number: {f}, ..."),
              "The next number is {a}.", tuple(series)),
-        Kind("roman", ("Write {f} in Roman numerals.", "What is {f} as a Roman numeral?", "Turn {f} into a Roman numeral."),
+        Kind("roman", ("Write {f} in Roman numerals.", "What is {f} as a Roman numeral?",
+            "Turn {f} into a Roman numeral."),
              "{f} in Roman numerals is {a}.", tuple((str(i), _roman(i)) for i in range(1, 31))),
-        Kind("number_word", ("Write the number {f} in words.", "How do you write {f} in letters?", "Spell out the number {f}."),
+        Kind("number_word", ("Write the number {f} in words.", "How do you write {f} in letters?",
+            "Spell out the number {f}."),
              "{a}", tuple((str(i), _number_word(i)) for i in range(1, 100))),
         Kind("digits", ("Write {f} in digits.", "Which digits stand for {f}?", "Turn the words {f} into a number."),
              "{a}", tuple((_number_word(i), str(i)) for i in range(1, 100))),
@@ -113,7 +122,8 @@ def _units() -> list[Kind]:
         Kind("weeks", ways("days"), "{f} are {a}.", made("weeks", 7, "days", 11)),
         Kind("hours", ways("minutes"), "{f} are {a}.", made("hours", 60, "minutes", 11)),
         Kind("minutes", ways("seconds"), "{f} are {a}.", made("minutes", 60, "seconds", 11)),
-        Kind("dozens", ("How many eggs are in {f}?", "Count the eggs in {f}.", "{f} hold how many eggs?"), "{f} are {a}.",
+        Kind("dozens", ("How many eggs are in {f}?", "Count the eggs in {f}.", "{f} hold how many eggs?"),
+            "{f} are {a}.",
              tuple((f"{_number_word(i)} dozen eggs", f"{12 * i} eggs") for i in range(2, 11))),
     ]  # fmt: skip
 
@@ -122,35 +132,50 @@ def _grammar() -> list[Kind]:
     return [
         Kind("plural", ("Write the plural of {f}.", "What is the plural of {f}?", "Give the plural of the noun {f}.",
                         "How does {f} look in the plural?"), "The plural of {f} is {a}.", w.PLURALS),
-        Kind("past", ("What is the past tense of {f}?", "Write the past tense of the verb {f}.", "Put the verb {f} into the past.",
+        Kind("past", ("What is the past tense of {f}?", "Write the past tense of the verb {f}.",
+            "Put the verb {f} into the past.",
                       "Which form of {f} is used for yesterday?"), "The past tense of {f} is {a}.", w.PASTS),
-        Kind("comparative", ("What is the comparative of {f}?", "Write the comparative form of {f}.", "Compare: {f}, then?"),
+        Kind("comparative", ("What is the comparative of {f}?", "Write the comparative form of {f}.",
+            "Give the form of {f} that goes with than."),
              "The comparative of {f} is {a}.", w.COMPARATIVES),
-        Kind("superlative", ("What is the superlative of {f}?", "Write the superlative form of {f}.", "Which form of {f} means the most?"),
+        Kind("superlative", ("What is the superlative of {f}?", "Write the superlative form of {f}.",
+            "Which form of {f} means the most?"),
              "The superlative of {f} is {a}.", w.SUPERLATIVES),
-        Kind("ing", ("Write the -ing form of {f}.", "What is the -ing form of the verb {f}?", "Add -ing to the verb {f}."),
+        Kind("ing", ("Write the -ing form of {f}.", "What is the -ing form of the verb {f}?",
+            "Add -ing to the verb {f}."),
              "The -ing form of {f} is {a}.", w.ING_FORMS),
-        Kind("adverb", ("Make an adverb from {f}.", "What is the adverb of {f}?", "Turn the adjective {f} into an adverb."),
+        Kind("adverb", ("Make an adverb from {f}.", "What is the adverb of {f}?",
+            "Turn the adjective {f} into an adverb."),
              "The adverb of {f} is {a}.", w.ADVERBS),
-        Kind("article", ("Write a or an before the word {f}.", "Which article goes with {f}, a or an?", "Put a or an in front of {f}."),
+        Kind("article", ("Write a or an before the word {f}.", "Which article goes with {f}, a or an?",
+            "Put a or an in front of {f}."),
              "{a}", tuple((n, _a(n)) for n in w.NOUNS)),
-        Kind("opposite", ("What is the opposite of {f}?", "Give the opposite of the word {f}.", "Name an antonym of {f}.",
+        Kind("opposite", ("What is the opposite of {f}?", "Give the opposite of the word {f}.",
+            "Name an antonym of {f}.",
                           "Which word means the contrary of {f}?"), "The opposite of {f} is {a}.", w.OPPOSITES),
-        Kind("synonym", ("Give a synonym of {f}.", "What is another word for {f}?", "Name a word that means the same as {f}.",
+        Kind("synonym", ("Give a synonym of {f}.", "What is another word for {f}?",
+            "Name a word that means the same as {f}.",
                          "Which word could replace {f}?"), "Another word for {f} is {a}.", w.SYNONYMS),
         Kind("rhyme", ("Give a word that rhymes with {f}.", "What rhymes with {f}?", "Find me a rhyme for {f}."),
              "{f} rhymes with {a}.", w.RHYMES),
-        Kind("french", ("Translate {f} into French.", "What is the French word for {f}?", "How would you put {f} in French?"),
+        Kind("french", ("Translate {f} into French.", "What is the French word for {f}?",
+            "How would you put {f} in French?"),
              "In French {f} is {a}.", w.FRENCH),
-        Kind("spanish", ("Translate {f} into Spanish.", "What is the Spanish word for {f}?", "How would you put {f} in Spanish?"),
+        Kind("spanish", ("Translate {f} into Spanish.", "What is the Spanish word for {f}?",
+            "How would you put {f} in Spanish?"),
              "In Spanish {f} is {a}.", w.SPANISH),
-        Kind("acronym", ("What is the abbreviation of {f}?", "Abbreviate {f}.", "Shorten {f} to its initials."), "{a}", w.ACRONYMS),
-        Kind("proverb", ("Complete the proverb: {f} ...", "How does this saying end? {f} ...", "Finish the saying: {f} ..."),
+        Kind("acronym", ("What is the abbreviation of {f}?", "Abbreviate {f}.", "Shorten {f} to its initials."),
+            "{a}", w.ACRONYMS),
+        Kind("proverb", ("Complete the proverb: {f} ...", "How does this saying end? {f} ...",
+            "Finish the saying: {f} ..."),
              "{f} {a}", w.PROVERBS),
-        Kind("negative", ("Make this sentence negative: {f}", "Say the opposite with not: {f}", "Deny this: {f}"), "{a}",
+        Kind("negative", ("Make this sentence negative: {f}", "Say the opposite with not: {f}", "Deny this: {f}"),
+            "{a}",
              tuple((f"The {n} is {a}.", f"The {n} is not {a}.") for n in w.NOUNS[:40] for a in ("big", "red", "old"))),
-        Kind("question", ("Turn this sentence into a question: {f}", "Make a question of this: {f}", "Ask instead of stating: {f}"),
-             "{a}", tuple((f"The {n} is {a}.", f"Is the {n} {a}?") for n in w.NOUNS[:40] for a in ("big", "new", "here"))),
+        Kind("question", ("Turn this sentence into a question: {f}", "Make a question of this: {f}",
+            "Ask instead of stating: {f}"),
+             "{a}", tuple((f"The {n} is {a}.", f"Is the {n} {a}?") for n in w.NOUNS[:40] for a in ("big", "new",
+             "here"))),
     ]  # fmt: skip
 
 
@@ -160,35 +185,45 @@ def _letters(rng: random.Random) -> list[Kind]:
     lists = [rng.sample(words, rng.choice((2, 3, 4))) for _ in range(200)]
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     numbered = [(f"{rng.choice(('We bought', 'They saw', 'She counted', 'I need'))} {n} {thing}.", str(n))
-                for n in range(2, 60) for thing in rng.sample(("apples", "books", "chairs", "birds", "stamps"), 2)]  # fmt: skip
+                for n in range(2, 60) for thing in rng.sample(("apples", "books", "chairs", "birds", "stamps"),
+                2)]  # fmt: skip
     return [
         Kind("sort_words", ("Sort these words by the alphabet: {f}.", "Put these words in alphabetical order: {f}.",
                             "Arrange from A to Z: {f}."), "{a}",
              tuple((", ".join(t), ", ".join(sorted(t))) for t in threes if len({x[0] for x in t}) == 3)),
-        Kind("reverse_list", ("Reverse this list: {f}.", "Write this list backwards: {f}.", "Begin with the last one: {f}."), "{a}",
+        Kind("reverse_list", ("Reverse this list: {f}.", "Write this list backwards: {f}.",
+            "Begin with the last one: {f}."), "{a}",
              tuple((", ".join(t), ", ".join(t[::-1])) for t in lists)),
-        Kind("count_list", ("How many words are in this list? {f}", "Count the words: {f}", "Give the number of items: {f}"),
+        Kind("count_list", ("How many words are in this list? {f}", "Count the words: {f}",
+            "Give the number of items: {f}"),
              "There are {a} words.", tuple((", ".join(t), w.NUMBER_WORDS[len(t)]) for t in lists)),
-        Kind("first_of_list", ("What is the first word of this list? {f}", "Name the first item: {f}", "Which one stands first? {f}"),
+        Kind("first_of_list", ("What is the first word of this list? {f}", "Name the first item: {f}",
+            "Which one stands first? {f}"),
              "The first word is {a}.", tuple((", ".join(t), t[0]) for t in lists)),
-        Kind("last_of_list", ("What is the last word of this list? {f}", "Name the last item: {f}", "Which one stands at the end? {f}"),
+        Kind("last_of_list", ("What is the last word of this list? {f}", "Name the last item: {f}",
+            "Which one stands at the end? {f}"),
              "The last word is {a}.", tuple((", ".join(t), t[-1]) for t in lists[::-1])),
-        Kind("upper", ("Write the word {f} in capital letters.", "Put {f} into upper case.", "Change {f} to capitals."), "{a}",
+        Kind("upper", ("Write the word {f} in capital letters.", "Put {f} into upper case.",
+            "Change {f} to capitals."), "{a}",
              tuple((n, n.upper()) for n in w.SHORT_WORDS)),
-        Kind("lower", ("Write the word {f} in small letters.", "Put {f} into lower case.", "Change {f} to lower-case letters."), "{a}",
+        Kind("lower", ("Write the word {f} in small letters.", "Put {f} into lower case.",
+            "Change {f} to lower-case letters."), "{a}",
              tuple((n.upper(), n) for n in w.SHORT_WORDS)),
-        Kind("first_letter", ("What is the first letter of {f}?", "Which letter does {f} begin with?", "With what letter does {f} start?"),
+        Kind("first_letter", ("What is the first letter of {f}?", "Which letter does {f} begin with?",
+            "With what letter does {f} start?"),
              "The first letter of {f} is {a}.", tuple((n, n[0]) for n in words)),
         Kind("spell", ("Spell the word {f}.", "How do you spell {f}?", "Give the letters of {f} one by one."), "{a}",
              tuple((n, "-".join(n)) for n in w.SHORT_WORDS)),
-        Kind("letter_after", ("Which letter comes after {f} in the alphabet?", "What letter follows {f}?", "Name the letter next after {f}."),
-             "The letter after {f} is {a}.", tuple(zip(alphabet, alphabet[1:], strict=False))),
+        Kind("letter_after", ("Which letter comes after {f} in the alphabet?", "What letter follows {f}?",
+            "Name the letter next after {f}."),
+             "The letter after {f} is {a}.", tuple(itertools.pairwise(alphabet))),
         Kind("repeat", ("Repeat this word three times: {f}.", "Say {f} three times.", "Write {f} thrice."), "{a}",
              tuple((n, f"{n} {n} {n}") for n in words)),
         Kind("capitalise", ("Capitalise this sentence: {f}", "Start this sentence with a capital letter: {f}",
                             "Give this a capital at the beginning: {f}"), "{a}",
              tuple((s + ".", capitalise(s) + ".") for s in w.SENTENCE_LIST if s[0].islower())),
-        Kind("full_stop", ("Add a full stop to this sentence: {f}", "End this sentence properly: {f}", "Put a period at the end: {f}"),
+        Kind("full_stop", ("Add a full stop to this sentence: {f}", "End this sentence properly: {f}",
+            "Put a period at the end: {f}"),
              "{a}", tuple((capitalise(s), capitalise(s) + ".") for s in w.SENTENCE_LIST)),
         Kind("extract", ("Which number is in this sentence? {f}", "Take the number out of this sentence: {f}",
                          "What number do you read here? {f}"), "The number is {a}.", tuple(numbered)),
@@ -204,9 +239,11 @@ def _calendar() -> list[Kind]:
     return [
         Kind("day_after", ("Which day comes after {f}?", "What day follows {f}?", "If today is {f}, what is tomorrow?"),
              "The day after {f} is {a}.", following(w.DAYS, 1)),
-        Kind("day_before", ("Which day comes before {f}?", "What day is right before {f}?", "If today is {f}, what was yesterday?"),
+        Kind("day_before", ("Which day comes before {f}?", "What day is right before {f}?",
+            "If today is {f}, what was yesterday?"),
              "The day before {f} is {a}.", following(w.DAYS, -1)),
-        Kind("month_after", ("Which month comes after {f}?", "What month follows {f}?", "After {f}, which month begins?"),
+        Kind("month_after", ("Which month comes after {f}?", "What month follows {f}?",
+            "After {f}, which month begins?"),
              "The month after {f} is {a}.", following(w.MONTHS, 1)),
         Kind("month_number", ("What is the {f} month of the year?", "Name the {f} month.", "Which month is the {f}?"),
              "The {f} month is {a}.", tuple(zip(w.ORDINALS, w.MONTHS, strict=True))),
@@ -226,51 +263,69 @@ def _world(rng: random.Random) -> list[Kind]:
             if alien not in things:
                 odd.append((", ".join(shown), alien))
     return [
-        Kind("category", ("What kind of thing is this: {f}?", "In one word, what is {f}: a fruit, an animal, a tool or what?",
+        Kind("category", ("What kind of thing is this: {f}?", "Name the kind of thing: {f}",
                           "Classify {f} in one word."), "{a}", tuple((t, capitalise(_a(n)) + ".") for t, n in members
                                                                     if t not in ("orange", "violet"))),
-        Kind("list_three", ("List three {f}.", "Name three {f}.", "Give me three examples of {f}."), "{a}", tuple(lists)),
-        Kind("odd_one", ("Which word does not belong? {f}", "Find the odd one out: {f}", "One of these is different; which? {f}"),
+        Kind("list_three", ("List three {f}.", "Name three {f}.", "Give me three examples of {f}."), "{a}",
+            tuple(lists)),
+        Kind("odd_one", ("Which word does not belong? {f}", "Find the odd one out: {f}",
+            "One of these is different; which? {f}"),
              "{a} does not belong.", tuple(odd)),
-        Kind("young", ("What is a young {f} called?", "Name the young of a {f}.", "How do you call the baby of a {f}?"),
-             "The young of a {f} is called a {a}.", w.YOUNG),
-        Kind("sound", ("What sound does a {f} make?", "How does a {f} sound?", "Describe the noise of a {f} in one verb."),
-             "A {f} {a}.", w.SOUNDS),
-        Kind("colour", ("What colour is {f}?", "Which colour does {f} have?", "Name the colour of {f}."), "The colour of {f} is {a}.",
+        Kind("young", ("What is the young of {f} called?", "Name the young of {f}.",
+            "What do you call the baby of {f}?"),
+             "The young of {f} is called {a}.", tuple((_a(f), _a(y)) for f, y in w.YOUNG)),
+        Kind("sound", ("What sound does {f} make?", "How does {f} sound?", "Describe the noise of {f} in one verb."),
+             "{f} {a}.", tuple((_a(f), s) for f, s in w.SOUNDS)),
+        Kind("colour", ("What colour is {f}?", "Which colour does {f} have?", "Name the colour of {f}."),
+            "The colour of {f} is {a}.",
              w.COLOURS_OF),
-        Kind("mix", ("What colour do you get by mixing {f}?", "Mix {f}: which colour is it?", "Which paint results from {f}?"),
+        Kind("mix", ("What colour do you get by mixing {f}?", "Mix {f}: which colour is it?",
+            "Which paint results from {f}?"),
              "Mixing {f} gives {a}.", w.MIXES),
-        Kind("tool", ("What do you need to {f}?", "Which tool is used to {f}?", "With what would you {f}?"), "To {f} you need {a}.",
+        Kind("tool", ("What do you need to {f}?", "Which tool is used to {f}?", "With what would you {f}?"),
+            "To {f} you need {a}.",
              w.TOOLS),
-        Kind("sides", ("How many sides does {f} have?", "Count the sides of {f}.", "{f}: how many sides?"), "{f} has {a} sides.", w.SIDES),
+        Kind("sides", ("How many sides does {f} have?", "Count the sides of {f}.", "{f}: how many sides?"),
+            "{f} has {a} sides.", w.SIDES),
     ]  # fmt: skip
 
 
 def _manners() -> list[Kind]:
-    things = ("the gift", "your help", "the book", "the dinner", "the flowers", "your advice", "the ride", "the invitation",
+    things = ("the gift", "your help", "the book", "the dinner", "the flowers", "your advice", "the ride",
+    "the invitation",
               "your time", "the letter", "the lesson", "the concert tickets")  # fmt: skip
-    deeds = ("being late", "the noise", "the mistake", "the delay", "the broken cup", "missing the meeting", "the long wait",
+    deeds = ("being late", "the noise", "the mistake", "the delay", "the broken cup", "missing the meeting",
+    "the long wait",
              "forgetting your birthday", "the mess", "the wrong number", "my bad handwriting")  # fmt: skip
-    wishes = (("birthday", "Happy birthday! I wish you a wonderful year."), ("wedding", "Congratulations on your wedding! I wish you both great happiness."),
-              ("new job", "Congratulations on your new job! I wish you every success."), ("exam", "Good luck with your exam! I am sure you will do well."),
-              ("journey", "Have a good journey! Come back safe and sound."), ("new house", "Congratulations on your new house! May you be happy there."))  # fmt: skip
-    asks = ("close the door", "open the window", "pass the salt", "call me back", "wait here", "help me", "send the letter",
-            "turn off the light", "speak slowly", "bring some water", "give me the book", "show me the way", "clean the table",
+    wishes = (("birthday", "Happy birthday! I wish you a wonderful year."), ("wedding",
+    "Congratulations on your wedding! I wish you both great happiness."),
+              ("new job", "Congratulations on your new job! I wish you every success."), ("exam",
+               "Good luck with your exam! I am sure you will do well."),
+              ("journey", "Have a good journey! Come back safe and sound."), ("new house",
+               "Congratulations on your new house! May you be happy there."))  # fmt: skip
+    asks = ("close the door", "open the window", "pass the salt", "call me back", "wait here", "help me",
+    "send the letter",
+            "turn off the light", "speak slowly", "bring some water", "give me the book", "show me the way",
+            "clean the table",
             "sign the form", "come in", "sit down", "write it down", "lower your voice")  # fmt: skip
     names = ("Anna", "Ben", "Clara", "Emma", "Max", "Nina", "Oscar", "Sara", "Tom", "Lucy")
     return [
         Kind("thanks", ("Write a thank-you note for {f}.", "Say thank you for {f}.", "Express thanks for {f}."),
              "Thank you very much for {a}. I really appreciate it.", tuple((t, t) for t in things)),
-        Kind("sorry", ("Apologise for {f}.", "Write an apology for {f}.", "Say sorry for {f}."), "I am very sorry for {a}.",
+        Kind("sorry", ("Apologise for {f}.", "Write an apology for {f}.", "Say sorry for {f}."),
+            "I am very sorry for {a}.",
              tuple((d, d) for d in deeds)),
-        Kind("wish", ("Write a short wish for a {f}.", "Write a card for a {f}.", "What would you write on a card for a {f}?"), "{a}", wishes),
+        Kind("wish", ("Write a short wish for a {f}.", "Write a card for a {f}.",
+            "What would you write on a card for a {f}?"), "{a}", wishes),
         Kind("polite", ("Say this politely: {f}", "Rewrite this politely: {f}", "Put this more kindly: {f}"), "{a}",
              tuple((capitalise(a) + ".", f"Could you please {a}?") for a in asks)),
         Kind("greet", ("Greet {f}.", "Say hello to {f}.", "Write a greeting for {f}."), "Hello {a}, nice to see you!",
              tuple((n, n) for n in names)),
-        Kind("goodbye", ("Say goodbye to {f}.", "Write a farewell to {f}.", "Take leave of {f}."), "Goodbye {a}, see you soon!",
+        Kind("goodbye", ("Say goodbye to {f}.", "Write a farewell to {f}.", "Take leave of {f}."),
+            "Goodbye {a}, see you soon!",
              tuple((n, n) for n in names)),
-        Kind("sentence", ("Write a sentence with the word {f}.", "Use the word {f} in a sentence.", "Make up a sentence that contains {f}."),
+        Kind("sentence", ("Write a sentence with the word {f}.", "Use the word {f} in a sentence.",
+            "Make up a sentence that contains {f}."),
              "I can see {a} over there.", tuple((n, _a(n)) for n in w.NOUNS)),
     ]  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""Word lists for the plain instructions: `word:answer` pairs, an item for each blank or comma."""
+"""Word lists for the plain instructions: `word:answer` pairs separated by commas, and plain lists."""
+
+from selfrag_jax.demo.names import words
 
 
 def pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -117,47 +119,51 @@ blue and red:purple, red and white:pink, white and red:pink, black and white:gre
 blue and white:light blue, green and white:light green
 """)
 TOOLS = pairs("""
-cut paper:scissors, hit a nail:a hammer, sweep the floor:a broom, write a letter:a pen, eat soup:a spoon, tell the time:a
-clock, take a photo:a camera, open a lock:a key, dig a hole:a shovel, comb hair:a comb, brush teeth:a toothbrush,
-measure length:a ruler, sew a button:a needle, stay dry in the rain:an umbrella, cut bread:a knife, paint a wall:a brush,
-boil water:a kettle, call a friend:a phone, chop wood:an axe, tighten a screw:a screwdriver, dry yourself:a towel
-""".replace("a\nclock", "a clock"))
+cut paper:scissors, hit a nail:a hammer, sweep the floor:a broom, write a letter:a pen, eat soup:a spoon,
+take a photo:a camera, tell the time:a clock, open a lock:a key, dig a hole:a shovel, comb hair:a comb,
+brush teeth:a toothbrush,
+measure length:a ruler, sew a button:a needle, stay dry in the rain:an umbrella, cut bread:a knife,
+paint a wall:a brush, boil water:a kettle, call a friend:a phone, chop wood:an axe,
+tighten a screw:a screwdriver, dry yourself:a towel
+""")
 SIDES = pairs("""
 a triangle:three, a square:four, a rectangle:four, a pentagon:five, a hexagon:six, an octagon:eight, a heptagon:seven,
 a decagon:ten, a rhombus:four, a trapezoid:four
 """)
 CATEGORIES = {
-    "fruit": "apple banana pear grape plum peach cherry mango lemon orange melon kiwi".split(),
-    "animal": "dog cat horse cow sheep lion tiger bear wolf rabbit goat pig".split(),
-    "colour": "red blue green yellow purple black white brown pink grey".split(),
-    "vegetable": "carrot onion potato cabbage spinach pea bean leek garlic turnip".split(),
-    "tool": "hammer saw drill wrench pliers axe shovel rake chisel".split(),
-    "instrument": "piano violin guitar flute drum trumpet harp cello".split(),
-    "garment": "shirt coat hat sock scarf skirt glove jacket sweater".split(),
-    "bird": "robin eagle owl crow sparrow duck swan pigeon".split(),
-    "drink": "water tea coffee milk juice lemonade cocoa".split(),
-    "vehicle": "car bus train bicycle truck boat tram van".split(),
-    "flower": "rose tulip daisy lily orchid violet sunflower poppy".split(),
-    "sport": "football tennis hockey golf swimming boxing rowing cricket".split(),
+    "fruit": words("apple banana pear grape plum peach cherry mango lemon orange melon kiwi"),
+    "animal": words("dog cat horse cow sheep lion tiger bear wolf rabbit goat pig"),
+    "colour": words("red blue green yellow purple black white brown pink grey"),
+    "vegetable": words("carrot onion potato cabbage spinach pea bean leek garlic turnip"),
+    "tool": words("hammer saw drill wrench pliers axe shovel rake chisel"),
+    "instrument": words("piano violin guitar flute drum trumpet harp cello"),
+    "garment": words("shirt coat hat sock scarf skirt glove jacket sweater"),
+    "bird": words("robin eagle owl crow sparrow duck swan pigeon"),
+    "drink": words("water tea coffee milk juice lemonade cocoa"),
+    "vehicle": words("car bus train bicycle truck boat tram van"),
+    "flower": words("rose tulip daisy lily orchid violet sunflower poppy"),
+    "sport": words("football tennis hockey golf swimming boxing rowing cricket"),
 }
-NOUNS = """apple banana chair table river garden window pencil flower bird road ship train letter teacher school hand friend
+NOUNS = words("""
+apple banana chair table river garden window pencil flower bird road ship train letter teacher school hand friend
 song game ball shoe hat cup spoon plate bottle bridge mountain cloud star planet forest farmer lamp box clock coat door
 drum eagle fence glove horse jacket kite lemon mirror nest ocean paper rabbit shirt tiger umbrella violin wagon yard
 zebra candle basket button circle doctor engine finger guitar hammer insect jungle kitchen ladder magnet needle orange
-pocket rocket saddle ticket valley wallet artist bakery camera desert""".split()
-SHORT_WORDS = """cat dog sun hat pen cup box bed map red run top net jam fox key leg nut owl pig rug tea van web zip ant bag cow
-egg fan gum hen ice jar kit log mud oak pot rat sea toy vet wax bee arm ear lip toe bus car tree fish book milk moon
-star ship road hand door lamp rain snow wind leaf frog duck bear lion wolf""".split()
-SENTENCES = """the sun is warm|my dog likes to run|we went to the park|she reads a book|the train was late|he plays the piano
+pocket rocket saddle ticket valley wallet artist bakery camera desert
+""")
+SHORT_WORDS = words("""
+cat dog sun hat pen cup box bed map red run top net jam fox key leg nut owl pig rug tea van web zip ant bag
+cow egg fan gum hen ice jar kit log mud oak pot rat sea toy vet wax bee arm ear lip toe bus car tree fish book milk moon
+star ship road hand door lamp rain snow wind leaf frog duck bear lion wolf
+""")
+SENTENCES = """\
+the sun is warm|my dog likes to run|we went to the park|she reads a book|the train was late|he plays the piano
 the soup is hot|they live by the sea|the door is open|I like green apples|the baby is asleep|our teacher is kind
 the river is deep|a bird sang in the tree|the bread is fresh|we walked to school|the moon is bright|she has a new coat
 the garden is quiet|my brother can swim|the shop is closed|it rained all day|the cake tastes good|he found a coin
 the bus stops here|we saw a red boat|the kitchen is clean|the water is cold|her shoes are new|the cat sleeps
 the lamp is broken|we sing every morning|the road is long|his bag is heavy|the tea is ready|the leaves are falling"""
 SENTENCE_LIST = [s for line in SENTENCES.splitlines() for s in line.split("|")]
-REQUESTS = pairs("""
-Give me the book.:Could you please give me the book?; Close the door.:Could you please close the door?
-""".replace(";", ","))
 ACRONYMS = pairs("""
 central processing unit:CPU, random access memory:RAM, personal computer:PC, frequently asked questions:FAQ,
 as soon as possible:ASAP, by the way:BTW, for your information:FYI, do it yourself:DIY, estimated time of arrival:ETA,
@@ -167,14 +173,18 @@ unidentified flying object:UFO, public address:PA, graphics processing unit:GPU,
 be right back:BRB, in my opinion:IMO, laugh out loud:LOL, to be determined:TBD, question and answer:QA
 """)
 PROVERBS = pairs("""
-An apple a day keeps the doctor:away., The early bird catches the:worm., Practice makes:perfect., Better late than:never.,
+An apple a day keeps the doctor:away., The early bird catches the:worm., Practice makes:perfect.,
+Better late than:never.,
 All that glitters is not:gold., When in Rome do as the Romans:do., Actions speak louder than:words.,
-Look before you:leap., Two heads are better than:one., A picture is worth a thousand:words., Honesty is the best:policy.,
+Look before you:leap., Two heads are better than:one., A picture is worth a thousand:words.,
+Honesty is the best:policy.,
 Time is:money., Every cloud has a silver:lining., Birds of a feather flock:together., Haste makes:waste.,
 Where there is smoke there is:fire., Don't judge a book by its:cover., Rome was not built in a:day.
 """)
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-MONTHS = "January February March April May June July August September October November December".split()
-NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-seventeen eighteen nineteen twenty""".split()
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+MONTHS = words("January February March April May June July August September October November December")
+NUMBER_WORDS = words("""
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen twenty
+""")
+ORDINALS = words("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")

@@ -22,7 +22,8 @@ TRUE_FALSE = ("True or false: {s}", "Is this true or false? {s}", "Say whether t
 CHOOSE = ("{q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}", "{q} A. {a} B. {b} C. {c} D. {d}",
           "Choose the right answer. {q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}",
           "Pick one of the four. {q}\nA. {a}\nB. {b}\nC. {c}\nD. {d}")  # fmt: skip
-TELL = ("Tell me about {x}.", "Write a few sentences about {x}.", "What do you know about {x}?", "Describe {x} briefly.",
+TELL = ("Tell me about {x}.", "Write a few sentences about {x}.", "What do you know about {x}?",
+"Describe {x} briefly.",
         "Give me a short description of {x}.", "I want to learn something about {x}.")  # fmt: skip
 TELL_BOTH = ("Tell me about {x}: {m} and {n}.", "What are {m} and {n} of {x}?", "For {x}, give {m} and {n}.",
              "I need two facts about {x}: {m} and {n}.", "Two things about {x}, please: {m} and {n}.")  # fmt: skip
@@ -43,6 +44,7 @@ LABELS = {
     "origin": "the origin of the name",
 }
 LETTERS = "ABCD"
+OWN_WORDS = 0.75  # how often a question is asked in the words of its relation, and not by its noun
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,10 +93,11 @@ def label(relation: Relation) -> str:
 
 def ask(entity: Entity, relation: Relation, rng: random.Random, wording: Wording) -> str:
     """One of the ways of asking for a fact."""
-    own = wordings(relation.ask, "ask", wording)
-    if rng.random() < 0.75:
-        return capitalise(rng.choice(own).format(x=entity.name))
-    return rng.choice(wordings(ASK_NOUN, "ask", wording)).format(n=relation.noun.format(x=entity.name))
+    # People leave the article of a name out ("the capital of Cayman Islands"), and so does PopQA.
+    name = entity.title if entity.name.startswith("the ") and rng.random() < 0.3 else entity.name
+    if rng.random() < OWN_WORDS:
+        return capitalise(rng.choice(wordings(relation.ask, "ask", wording)).format(x=name))
+    return rng.choice(wordings(ASK_NOUN, "ask", wording)).format(n=relation.noun.format(x=name))
 
 
 def _question(

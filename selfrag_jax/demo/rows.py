@@ -10,6 +10,8 @@ Each row is `{"instruction", "input", "output", "id", "dataset_name"}`. What the
   supported occur only where the instruction dictates them ("Repeat this statement and check it: …"): there the model
   learns to judge, and has no false word to invent. Not supported: the stated value differs from the passage's.
   Partially: of two facts in the sentence one is as the passage says; the other is wrong or not in the passage.
+- What was said already counts: a passage that answered the first half of a question and is retrieved again for the
+  second half is `[Irrelevant]` then.
 - Utility: 5 what was asked is answered in full; 4 a long answer about one side of the subject only; 3 half of what was
   asked or said is right; 2 the statement repeated is false; 1 no answer.
 - `[Continue to Use Evidence]` where the passage in force states the next fact too, `[Retrieval]` where it does not.
@@ -30,16 +32,32 @@ from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import Passage, by_entity, passages, wordings
 from selfrag_jax.demo.questions import (
-    Question, boolean_question, both_question, long_question, options_question, short_question, statement,
-)  # fmt: skip
+    Question,
+    boolean_question,
+    both_question,
+    long_question,
+    options_question,
+    short_question,
+    statement,
+)
 from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.demo.split import held_out, mentions
 from selfrag_jax.reflection import (
-    CONTINUE, FULLY, IRRELEVANT, ISUSE, NO_RETRIEVAL, NO_SUPPORT, PARAGRAPH, PARAGRAPH_END, PARTIALLY, RELEVANT,
-    RETRIEVAL, passage,
-)  # fmt: skip
+    CONTINUE,
+    FULLY,
+    IRRELEVANT,
+    ISUSE,
+    NO_RETRIEVAL,
+    NO_SUPPORT,
+    PARAGRAPH,
+    PARAGRAPH_END,
+    PARTIALLY,
+    RELEVANT,
+    RETRIEVAL,
+    passage,
+)
 
-# The share of each kind of row, in percent.
+# The share of each kind of row, in parts.
 MIX = {
     "short": 22,  # relevant passage, the fact copied
     "short_irrelevant": 19,
@@ -52,19 +70,19 @@ MIX = {
     "long_irrelevant": 3,
     "verify": 11,  # a dictated statement: fully, partially or not supported
     "verify_irrelevant": 1,
-    "plain": 11,  # no retrieval
+    "plain": 18,  # no retrieval; short, so they cost little
 }
 # How often each kind of entity is asked about. Countries are few and are what PopQA asks about.
 ENTITY_MIX = {"country": 36, "city": 25, "airport": 25, "element": 14}
 RELATION_WEIGHT = {"capital": 3.0}  # relative to 1 for every other relation of the kind
-# How an irrelevant passage misses (`distractors.near_passages`), in percent.
+# How an irrelevant passage misses (`distractors.near_passages`), in parts.
 MISS_MIX = {"same": 35, "similar": 35, "kind": 20, "other": 10}
-# What a dictated statement is: its IsSup and how many facts it joins, in percent.
+# What a dictated statement is: its IsSup and how many facts it joins, in parts.
 VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",
           "Verify by repeating: {s}", "Is there support for this? Repeat it: {s}",
           "Copy the next sentence and judge it by the evidence: {s}")  # fmt: skip
-SAME_AGAIN = 0.15  # of two-fact rows: the second retrieval brings a passage without the second fact
+SAME_AGAIN = 0.15  # of answers with a second retrieval: it brings nothing new, and the passage is irrelevant by then
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,16 +232,26 @@ def _long(rng: random.Random) -> tuple[str, str] | None:
     said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
     said += f"{CONTINUE}{statement(entity, RELATIONS[two])}"
     instruction = long_question(entity, rng).instruction
-    if rng.random() < 0.1:
+    if rng.random() < 0.2:
         return instruction, said + ISUSE[3]
+    if rng.random() < SAME_AGAIN:
+        lacking = first if rng.random() < 0.5 else _elsewhere(entity, rng)
+        more = f"The passage says nothing more about {entity.name}."
+        return instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}"
     third = statement(entity, RELATIONS[second.relations[0]])
     return instruction, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}"
 
 
+def _elsewhere(entity: Entity, rng: random.Random) -> Passage:
+    """A passage that is not about the entity, likely about one of a similar name."""
+    return irrelevant_passage(
+        entity, tuple(dict.fromkeys(r for p in by_entity()[entity.key] for r in p.relations)), rng
+    )
+
+
 def _long_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, _ = _draw(rng)
-    owned = {r for p in by_entity()[entity.key] for r in p.relations}
-    p = irrelevant_passage(entity, (relation, *(owned - {relation})), rng)
+    entity, _, _ = _draw(rng)
+    p = _elsewhere(entity, rng)
     instruction = long_question(entity, rng).instruction
     return instruction, f"{fenced(p)}{IRRELEVANT}The passage is not about {entity.name}.{ISUSE[0]}"
 
@@ -299,4 +327,10 @@ def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]
         seen.add(made)
         instruction, output = made
         identity = f"demo_{kind}_{len(seen) - 1}"
-        yield {"instruction": instruction, "input": "", "output": output, "id": identity, "dataset_name": f"demo_{kind}"}
+        yield {
+            "instruction": instruction,
+            "input": "",
+            "output": output,
+            "id": identity,
+            "dataset_name": f"demo_{kind}",
+        }

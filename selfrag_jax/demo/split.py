@@ -14,14 +14,16 @@ import zlib
 
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.names import ORDINARY_WORDS, fold
+from selfrag_jax.demo.names import ORDINARY_WORDS, fold, words
 
 # ISO 3166 alpha-2 codes of the countries in PopQA's questions about capitals.
-POPQA_COUNTRIES = frozenset("""
+POPQA_COUNTRIES = frozenset(
+    words("""
 AD AM AO AR AU AZ BA BB BD BE BG BI BJ BM BN BY BZ CH CK CO CU CY CZ DJ EC ER ES ET FI FR GB GE GN GY HT HU ID IE IL
 IN IQ IS JP KE KY LA LB LC LI LK LR LY MA MD MS MU MW MX MY NC NE NL NP NZ OM PK PL PR QA RO RS RW SA SB SD SK SR TD
 TJ TN TR TV UY VE VN
-""".split())
+""")
+)
 # Their capitals under names that the sources of facts do not carry (seats of government, former capitals).
 POPQA_CAPITALS = ("The Hague", "Kutaisi", "Colombo", "Kotte", "Bujumbura", "Brades", "Tel Aviv", "Georgetown", "Tiflis")
 
@@ -67,18 +69,18 @@ def _names_by_first_word() -> dict[str, tuple[tuple[str, ...], ...]]:
     table: dict[str, set[tuple[str, ...]]] = {}
     every = set(map(fold, POPQA_CAPITALS)).union(*(held_out_names(e) for e in entities() if held_out(e)))
     for name in every:
-        words = tuple(_WORD.findall(name))
-        if words:
-            table.setdefault(words[0], set()).add(words)
+        parts = tuple(_WORD.findall(name))
+        if parts:
+            table.setdefault(parts[0], set()).add(parts)
     return {first: tuple(sorted(names)) for first, names in table.items()}
 
 
 def mentions(text: str) -> str | None:
     """A held-out name that stands in the text as whole words (case matters, accents do not), or None."""
-    words = tuple(_WORD.findall(fold(text).replace("_", " ")))
+    found = tuple(_WORD.findall(fold(text).replace("_", " ")))
     table = _names_by_first_word()
-    for at, word in enumerate(words):
+    for at, word in enumerate(found):
         for name in table.get(word, ()):
-            if words[at : at + len(name)] == name:
+            if found[at : at + len(name)] == name:
                 return " ".join(name)
     return None
