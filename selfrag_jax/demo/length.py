@@ -4,7 +4,8 @@ import functools
 import math
 import re
 
-from selfrag_jax.demo.relations import GROUPS, RELATIONS
+from selfrag_jax.demo.groups import GROUPS
+from selfrag_jax.demo.relations import RELATIONS
 
 _PIECE = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_")
 # Words of values that are as common as those of the templates.
@@ -26,7 +27,8 @@ def _word_tokens(word: str) -> int:
         return 1 if len(word) <= 10 else 2
     if word.isascii() and word.isupper():
         return len(word)
-    return math.ceil(0.55 * len(word)) + 2 * sum(not c.isascii() for c in word)
+    rare = sum(c in "jkqwxyz" for c in word.lower())
+    return math.ceil(0.5 * len(word) + 0.6 * rare) + 2 * sum(not c.isascii() for c in word)
 
 
 def token_estimate(text: str) -> int:

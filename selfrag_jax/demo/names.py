@@ -131,7 +131,8 @@ ORDINARY_WORDS = frozenset(
     words("""
 and are at bar island best big bo born but by can car do east for from give has how in is it lead like list male man
 may most name new no north not of on one or our same say see she south state ten the then this time tin to
-tree two union up us vice was west what when which why will with word write you your port city airport gold silver iron copper zinc
+tree two union up us vice was west what when which why will with word write you your port city
+airport gold silver iron copper zinc
 """)
 )
 

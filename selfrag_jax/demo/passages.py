@@ -9,9 +9,10 @@ from typing import Literal
 
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.groups import GROUPS, Group
 from selfrag_jax.demo.length import token_estimate
 from selfrag_jax.demo.names import capitalise
-from selfrag_jax.demo.relations import GROUPS, HELD_OUT_WORDINGS, RELATIONS, Group
+from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 
 Wording = Literal["train", "heldout"]
 WORDINGS: tuple[Wording, ...] = ("train", "heldout")
@@ -19,7 +20,6 @@ WORDINGS: tuple[Wording, ...] = ("train", "heldout")
 # Facts that are only told right after the fact they refer back to ("That airport is 12 kilometres away").
 FOLLOWS = {"airport_distance": "nearest_airport"}
 MAX_TOKENS = 64  # of SmolLM2, title included
-SLACK = 2  # the estimate is a little short for names of rare letters
 REPEAT_NAME = 0.2  # how often a later sentence names the entity again instead of saying "it"
 
 
@@ -69,7 +69,7 @@ def _write(entity: Entity, group: Group, relations: list[str], wording: Wording,
         template = rng.choice(wordings(relation.full if name_it else relation.short, "full", wording))
         sentences.append(capitalise(template.format(x=entity.name, v=entity.facts[key])))
     text = " ".join(sentences)
-    if token_estimate(title) + token_estimate(text) + 1 > MAX_TOKENS - SLACK:
+    if token_estimate(title) + token_estimate(text) + 1 >= MAX_TOKENS:
         return None
     return Passage(identity, title, text, entity.key, tuple(order))
 

@@ -127,7 +127,7 @@ def cities(nations: list[Entity]) -> list[Entity]:
         }
         if distance <= NEAR_KM and names.ordinary_name(port["name"]) and port["name"].endswith("Airport"):
             facts["nearest_airport"] = port["name"]
-            facts["airport_distance"] = f"{max(1, round(distance))} kilometres"
+            facts["airport_distance"] = "1 kilometre" if distance < 1.5 else f"{round(distance)} kilometres"
         if "currency" in country.facts:
             facts["city_currency"] = country.facts["currency"]
         aliases = tuple(a for a in city["alternatenames"] if _useful_alias(a, city["name"]))

@@ -22,15 +22,6 @@ class Relation:
     ask: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """The relations that one passage tells, and its possible titles (the last one for held-out templates)."""
-
-    key: str
-    titles: tuple[str, ...]
-    relations: tuple[str, ...]
-
-
 COUNTRY = (
     Relation(
         "capital", "the capital of {x}", "The capital of {x} is {v}.",
@@ -44,8 +35,8 @@ COUNTRY = (
     ),
     Relation(
         "region", "the region in which {x} lies", "{x} lies in {v}.",
-        ("{x} lies in {v}.", "{x} is situated in {v}.", "{x} belongs to {v}.", "{x} can be found in {v}."),
-        ("It lies in {v}.", "It is part of {v}.", "It belongs to {v}.", "On a map it is found in {v}."),
+        ("{x} lies in {v}.", "{x} is situated in {v}.", "{x} belongs to {v}.", "On a map {x} is in {v}."),
+        ("It lies in {v}.", "It is part of {v}.", "It belongs to {v}.", "On a map it is in {v}."),
         ("In which part of the world is {x}?", "Where does {x} lie?", "Which region of the world does {x} belong to?",
          "In what region would you find {x}?"),
     ),
@@ -373,33 +364,3 @@ ELEMENT = (
 )  # fmt: skip
 
 RELATIONS = {r.key: r for r in (*COUNTRY, *CITY, *AIRPORT, *ELEMENT)}
-
-GROUPS = {
-    "country": (
-        Group("main", ("{t}", "{t}", "{t} (country)"), ("region", "capital", "demonym")),
-        Group("land", ("Geography of {x}", "The land of {x}", "Where {x} lies"), ("area", "neighbours")),
-        Group("people", ("Demographics of {x}", "People of {x}", "Who lives in {x}"), ("population", "languages")),
-        Group("money", ("Economy of {x}", "Money in {x}", "Paying in {x}"), ("currency", "currency_code")),
-        Group("media", ("Communications in {x}", "Telephones and internet in {x}", "Calling {x}"), ("calling_code",
-            "tld")),
-    ),
-    "city": (
-        Group("main", ("{t}", "{t}", "{t} (city)"), ("city_country", "city_population", "city_latitude")),
-        Group("travel", ("Travel to {x}", "Visiting {x}", "A trip to {x}"),
-              ("city_time_zone", "nearest_airport", "airport_distance", "city_currency")),
-    ),
-    "airport": (
-        Group("main", ("{t}", "{t}", "{t} (place)"), ("airport_city", "airport_country", "elevation")),
-        Group("codes", ("Flying to {x}", "{x} in flight plans", "{x} for pilots"),
-              ("iata", "icao", "airport_time_zone", "airport_latitude")),
-    ),
-    "element": (
-        Group("main", ("{t}", "{t}", "{t} (element)"), ("symbol", "atomic_number", "series")),
-        Group("table", ("{t} in the periodic table", "Place of {x} in the periodic table",
-            "Where {x} stands in the table"),
-              ("group", "period", "block")),
-        Group("physics", ("Properties of {x}", "Physics of {x}", "{t} in numbers"), ("atomic_mass", "density")),
-        Group("history", ("Discovery of {x}", "History of {x}", "How {x} was found"),
-              ("discoverer", "discovery_year", "origin")),
-    ),
-}  # fmt: skip

@@ -1,0 +1,10 @@
+"""The training rows, made once for all the tests of the demo."""
+
+import pytest
+
+from selfrag_jax.demo.rows import training_rows
+
+
+@pytest.fixture(scope="session")
+def rows() -> list[dict[str, str]]:
+    return list(training_rows(seed=0, count=12_000))

@@ -1,0 +1,160 @@
+"""Training rows: their grammar, and their labels worked out again from the text and the facts alone."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from selfrag_jax import reflection
+from selfrag_jax.demo import plain, questions
+from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.passages import passages
+from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
+from selfrag_jax.demo.rows import MIX, VERIFY, training_rows
+
+SEGMENT = re.compile(
+    r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
+    r"|(?P<cont>\[Continue to Use Evidence\]))(?P<said>[^\[]+)"
+    r"(?P<sup>\[Fully supported\]|\[Partially supported\]|\[No support / Contradictory\])?"
+)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return {(p.title, p.text): p for p in passages()}
+
+
+def segments(output: str) -> list[re.Match]:
+    body = re.sub(r"\[Utility:[1-5]\]$", "", output)
+    found, at = [], 0
+    while at < len(body):
+        match = SEGMENT.match(body, at)
+        assert match, body[at:]
+        found.append(match)
+        at = match.end()
+    return found
+
+
+def test_grammar(rows):
+    for row in rows:
+        assert set(row) == {"instruction", "input", "output", "id", "dataset_name"}
+        assert row["instruction"].strip() == row["instruction"] and row["instruction"] and row["input"] == ""
+        output = row["output"]
+        assert len(re.findall(r"\[Utility:[1-5]\]", output)) == 1 and re.search(r"\[Utility:[1-5]\]$", output)
+        reflection.parse(output)
+        if output.startswith("[No Retrieval]"):
+            assert re.fullmatch(r"\[No Retrieval\][^\[]+\[Utility:5\]", output), output
+            continue
+        for match in segments(output):
+            supported = match["sup"] is not None
+            assert supported == (match["rel"] == "[Relevant]"), output
+        assert not segments(output)[0]["cont"], output
+    assert len({row["id"] for row in rows}) == len({(r["instruction"], r["output"]) for r in rows}) == len(rows)
+
+
+def test_support_labels_follow_from_passage_and_sentence(rows, corpus):
+    """Every label again, from the sentences that the passage in force supports and nothing else."""
+    table = {e.key: e for e in entities()}
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if row["output"].startswith("[No Retrieval]"):
+            continue
+        for match in segments(row["output"]):
+            if match["title"]:
+                passage = corpus[match["title"], match["text"]]
+                entity = table[passage.entity]
+                made = [RELATIONS[r].answer.format(x=entity.name, v=entity.facts[r]) for r in passage.relations]
+                supported = {m[0].upper() + m[1:] for m in made}
+            said = re.sub(r"^(?:True|False|[ABCD])\. ", "", match["said"])
+            if match["cont"]:
+                assert said in supported, row
+                continue
+            if match["sup"] is None:
+                assert said.startswith("The passage "), row
+                continue
+            counts[match["sup"]] += 1
+            lower = {s.removesuffix(".").casefold() for s in supported}
+            whole = said.removesuffix(".").casefold()
+            if whole in lower:
+                verdict = "[Fully supported]"
+            else:
+                cuts = [m.start() for m in re.finditer(", and ", whole)]
+                halves = [(whole[:c] in lower) + (whole[c + 6 :] in lower) for c in cuts] or [0]
+                verdict = ("[No support / Contradictory]", "[Partially supported]", "[Fully supported]")[max(halves)]
+            assert verdict == match["sup"], row
+    assert min(counts.values()) > 0.03 * sum(counts.values())
+
+
+def test_relevance_follows_from_the_question(rows, corpus):
+    """Relevant means that the sentence's entity and fact are in the passage; irrelevant ones lack what is asked."""
+    table = {e.key: e for e in entities()}
+    for row in rows:
+        if row["dataset_name"] not in ("demo_short_irrelevant", "demo_options_irrelevant"):
+            continue
+        (match,) = segments(row["output"])
+        passage, entity = corpus[match["title"], match["text"]], None
+        noun = match["said"].removeprefix("The passage does not give ").removesuffix(".")
+        entity = table[passage.entity]
+        assert noun not in {RELATIONS[r].noun.format(x=entity.name) for r in passage.relations}, row
+        assert row["output"].endswith("[Utility:1]")
+
+
+def test_truth_values_and_options_agree_with_the_facts(rows):
+    for row in rows:
+        said = re.search(r"\[Relevant\]([^\[]+)\[", row["output"])
+        if row["dataset_name"] == "demo_boolean":
+            verdict, _, sentence = said[1].partition(". ")
+            assert (sentence in row["instruction"]) == (verdict == "True"), row
+        if row["dataset_name"] == "demo_options":
+            letter, _, sentence = said[1].partition(". ")
+            options = dict(re.findall(r"([A-D])\. (.+?)(?= [B-D]\. |\n|$)", row["instruction"]))
+            assert options[letter] in sentence, row
+            assert len(set(options.values())) == 4
+
+
+def test_dictated_statements_are_the_only_unsupported_ones(rows):
+    for row in rows:
+        if "[No support" in row["output"] or "[Partially" in row["output"]:
+            assert row["dataset_name"] == "demo_verify"
+            said = re.search(r"\[Relevant\]([^\[]+)\[", row["output"])[1]
+            assert said in row["instruction"]
+
+
+def test_no_held_out_wording_in_training(rows):
+    """The last wordings of the tables never occur: neither in questions nor in passages."""
+    text = "\n".join(row["instruction"] + "\n" + row["output"] for row in rows)
+    sentences = set(re.split(r"(?<=[.?:])\s", text))
+    for relation in RELATIONS.values():
+        for templates, count in ((relation.full, "full"), (relation.short, "short"), (relation.ask, "ask")):
+            train, held_out = templates[: -HELD_OUT_WORDINGS[count]], templates[-HELD_OUT_WORDINGS[count] :]
+            for template in held_out:
+                assert template not in train
+                pattern = re.escape(template).replace(r"\{x\}", ".{2,40}").replace(r"\{v\}", ".{1,60}")
+                hits = [s for s in sentences if re.fullmatch(pattern, s, re.IGNORECASE)]
+                loose = [re.escape(t).replace(r"\{x\}", ".{2,40}").replace(r"\{v\}", ".{1,60}") for t in train]
+                assert not [s for s in hits if not any(re.fullmatch(p, s, re.IGNORECASE) for p in loose)], template
+
+
+def test_no_held_out_question_form_in_training(rows):
+    asked = [row["instruction"] for row in rows]
+    forms = (questions.ASK_NOUN, questions.TRUE_FALSE, questions.CHOOSE, questions.TELL, questions.TELL_BOTH, VERIFY)
+    for templates in forms:
+        for used, template in [(False, templates[-1]), *((True, t) for t in templates[:-1])]:
+            pattern = re.sub(r"\\\{\w\\\}", lambda _: r"[^\n]{1,160}", re.escape(template))
+            assert any(re.fullmatch(pattern, a) for a in asked) == used, template
+    for kind in plain.kinds():
+        pattern = re.escape(kind.wordings[-1][:1].upper() + kind.wordings[-1][1:]).replace(r"\{f\}", ".+")
+        assert not [a for a in asked if re.fullmatch(pattern, a)], kind.wordings[-1]
+
+
+def test_mix_and_determinism(rows):
+    share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows)
+    for kind, parts in MIX.items():
+        assert share[kind] / len(rows) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
+    tokens = Counter(re.findall("|".join(map(re.escape, reflection.REFLECTION)), " ".join(r["output"] for r in rows)))
+    assert set(tokens) == set(reflection.REFLECTION)
+    supports = sum(tokens[t] for t in reflection.ISSUP)
+    for token in (reflection.PARTIALLY, reflection.NO_SUPPORT):
+        assert 0.03 < tokens[token] / supports < 0.1
+    assert rows[:200] == list(training_rows(seed=0, count=200))
+    assert rows[:50] != list(training_rows(seed=1, count=50))
