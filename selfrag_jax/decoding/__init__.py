@@ -1,0 +1,1 @@
+"""Segment-level inference: prefix caches, the generation loop, scoring and the beam over segments."""

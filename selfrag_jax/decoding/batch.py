@@ -1,0 +1,347 @@
+"""The segment search of many questions at once: what lies on the device, and how it moves on.
+
+Rows are the unended paths of all questions. Each round every row is followed by its candidates (one per passage, or one
+without), in two device calls; the host scores them and keeps each question's best; the kept paths' tokens are read
+onto their parents' prefixes.
+
+With `history="passages"` everything stays inline and a row has one prefix. With `"segments"` it has two: `start`, with
+the passage in force, from which segments that continue go on, and `base`, the prompt and the plain text of the
+segments, from which a new retrieval goes on. Where a row is about to retrieve they are the same.
+"""
+
+import dataclasses
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from selfrag_jax.config import DecodeConfig
+from selfrag_jax.decoding import buckets, cache, generate, scoring, search
+from selfrag_jax.decoding.cache import Prefix
+from selfrag_jax.decoding.retriever import Passage
+from selfrag_jax.decoding.scoring import Action, Decision, Trace
+from selfrag_jax.decoding.search import Path, Step
+from selfrag_jax.models.llama import Params
+from selfrag_jax.models.llama_config import LlamaConfig
+from selfrag_jax.reflection import ReflectionIds
+
+
+@dataclasses.dataclass
+class Question:
+    """One question and everything found out about it so far."""
+
+    prompt: list[int]
+    paths: list[Path] = dataclasses.field(default_factory=list)  # the beam, best first
+    passages: list[Passage] = dataclasses.field(default_factory=list)  # every one offered, each once
+    candidates: list[Path] = dataclasses.field(default_factory=list)  # every one, by its node's number
+    kept: set[int] = dataclasses.field(default_factory=set)
+    cut: set[int] = dataclasses.field(default_factory=set)  # nodes whose passage was cut
+    first_decision: Decision | None = None
+    notes: list[str] = dataclasses.field(default_factory=list)
+    retrievals: int = 0
+    prefilled: int = 0
+    decoded: int = 0
+
+    def passage_number(self, passage: Passage) -> int:
+        """Where a passage stands among those offered; it is added if it is new."""
+        for number, known in enumerate(self.passages):
+            if (known.title, known.text) == (passage.title, passage.text):
+                return number
+        self.passages.append(passage)
+        return len(self.passages) - 1
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Draft:
+    """A candidate before it is generated."""
+
+    suffix: tuple[int, ...]
+    passage: int | None = None
+    cut: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """An unended path, and the lengths of its prefixes."""
+
+    question: int
+    path: Path
+    decision: Decision
+    start_length: int
+    base_length: int
+
+
+class TokenizerLike(Protocol):
+    """What decoding asks of `selfrag_jax.tokenizer.Tokenizer`."""
+
+    @property
+    def reflection(self) -> ReflectionIds: ...
+
+    @property
+    def eos_id(self) -> int: ...
+
+    def encode_prompt(self, instruction: str, input: str = "") -> list[int]: ...
+
+    def encode_passage(self, title: str, text: str, max_tokens: int | None = None) -> list[int]: ...
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """What the search needs to know of the model and the tokenizer."""
+
+    params: Params
+    config: LlamaConfig
+    tokenizer: TokenizerLike
+    dtype: jnp.dtype
+
+    @property
+    def ids(self) -> ReflectionIds:
+        return self.tokenizer.reflection
+
+    def control(self) -> generate.Control:
+        return generate.control(self.ids, self.tokenizer.eos_id)
+
+
+class Batch:
+    """A search in progress."""
+
+    def __init__(self, model: Model, config: DecodeConfig, prompts: Sequence[list[int]]):
+        self.model, self.config = model, config
+        self.questions = [Question(list(prompt)) for prompt in prompts]
+        self.rows: list[Row] = []
+        self.timings: dict[str, float] = defaultdict(float)
+        self._control = model.control()
+        self._read_prompts()
+
+    # ---- prefixes
+
+    def _read_prompts(self) -> None:
+        prompts = [question.prompt for question in self.questions]
+        width = buckets.fit(max(map(len, prompts)), buckets.BLOCKS)
+        size = buckets.fit(width, buckets.PREFIXES)
+        rows = buckets.rows(len(prompts))
+        nothing = cache.empty_prefix(self.model.config, rows, size, self.model.dtype)
+        self.start, readout = self._extend(nothing, list(range(len(prompts))), prompts, size)
+        self.base = self.start
+        readout = jax.device_get(readout)
+        for number, question in enumerate(self.questions):
+            decision = self._decide(readout.reflection[number], readout.log_norm[number], readout.token[number], False)
+            question.first_decision = decision
+            question.prefilled += len(question.prompt)
+            length = len(question.prompt)
+            self.rows.append(Row(number, Path((), "", 0.0, decision), decision, length, length))
+
+    def _extend(
+        self, prefix: Prefix, parents: list[int], tokens: list[list[int]], size: int
+    ) -> tuple[Prefix, generate.Readout]:
+        rows = buckets.rows(len(parents))
+        width = buckets.fit(max(map(len, tokens)), buckets.BLOCKS)
+        block = np.zeros((rows, width), np.int32)
+        counts, gather = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        for row, (parent, ids) in enumerate(zip(parents, tokens, strict=True)):
+            block[row, : len(ids)], counts[row], gather[row] = ids, len(ids), parent
+        model = self.model
+        return self._timed(
+            "extend",
+            lambda: generate.extend(
+                model.params, prefix, gather, block, counts, self._control, config=model.config, size=size
+            ),
+        )
+
+    def _decide(self, reflection_logits, log_norm, token, evidence: bool) -> Decision:
+        return scoring.decide(reflection_logits, float(log_norm), int(token), self.model.ids, self.config, evidence)
+
+    def _timed(self, name: str, call):
+        began = time.perf_counter()
+        out = jax.block_until_ready(call())
+        self.timings[name] += time.perf_counter() - began
+        return out
+
+    # ---- a round
+
+    def drafts(self, row: Row, passages: Sequence[Passage]) -> list[Draft]:
+        """The candidates that follow a row: one per passage if it retrieves, else one."""
+        ids, question = self.model.ids, self.questions[row.question]
+        if row.decision.action == "retrieve" and passages:
+            return [self._passage_draft(row, question, passage) for passage in passages]
+        opening: dict[Action, tuple[int, ...]] = {"continue": (ids.continue_,), "text": ()}
+        action = row.decision.action
+        return [Draft(opening.get(action, (ids.no_retrieval,)), row.path.evidence if action == "continue" else None)]
+
+    def _passage_draft(self, row: Row, question: Question, passage: Passage) -> Draft:
+        room = self.model.config.max_positions - row.start_length - 1
+        room -= min(self._budget(row), room // 2)  # at least half of what is left is for the passage
+        encode = self.model.tokenizer.encode_passage
+        ids = encode(passage.title, passage.text)
+        cut = len(ids) > room
+        if cut:
+            ids = encode(passage.title, passage.text, max_tokens=room)
+            question.note(f"passage {passage.title!r} was cut to {room} tokens, the room left in the context")
+        return Draft((self.model.ids.retrieval, *ids), question.passage_number(passage), cut)
+
+    def _budget(self, row: Row) -> int:
+        return self.config.max_new_tokens - row.path.generated
+
+    def advance(self, passages: Sequence[Sequence[Passage]]) -> None:
+        """One segment for every row. passages: what was found for each row (nothing for rows that do not retrieve)."""
+        drafts = []
+        for row, found in zip(self.rows, passages, strict=True):
+            if row.decision.action == "retrieve":
+                self.questions[row.question].retrievals += 1
+                if not found:
+                    self.questions[row.question].note("the retriever found no passage: answered without one")
+            drafts.append(self.drafts(row, found))
+        traces = self._generate(drafts)
+        parents = self._keep(drafts, traces)
+        self._move_on(parents)
+
+    def _generate(self, drafts: list[list[Draft]]) -> list[list[Trace]]:
+        """The segments of all rows' candidates, in two device calls."""
+        model = self.model
+        rows, most = self.start.rows, max(map(len, drafts))
+        bucket = buckets.fit(max(1, *(len(d.suffix) for row in drafts for d in row)), buckets.SUFFIXES)
+        tokens = np.zeros((rows, most, bucket), np.int32)
+        lengths, valid = np.zeros((rows, most), np.int32), np.zeros((rows, most), bool)
+        budget = np.ones(rows, np.int32)
+        for number, candidates in enumerate(drafts):
+            for place, draft in enumerate(candidates):
+                tokens[number, place, : len(draft.suffix)] = draft.suffix
+                lengths[number, place], valid[number, place] = len(draft.suffix), True
+            longest = max(len(draft.suffix) for draft in candidates)
+            left = model.config.max_positions - self.rows[number].start_length - longest
+            budget[number] = max(1, min(self._budget(self.rows[number]), left))
+        max_new = buckets.fit(self.config.max_new_tokens, buckets.NEW_TOKENS)
+        k, v = cache.empty_suffix(model.config, rows, most, bucket + max_new, model.dtype)
+        last, k, v = self._timed(
+            "prefill",
+            lambda: generate.prefill(model.params, self.start, tokens, lengths, k, v, config=model.config),
+        )
+        readout, counts, _, _ = self._timed(
+            "decode",
+            lambda: generate.decode(
+                model.params, self.start, last, lengths, valid, budget, self._control, k, v,
+                config=model.config, bucket=bucket, max_new=max_new,
+            ),
+        )  # fmt: skip
+        out, counts = jax.device_get((readout, counts))
+
+        def trace(row: int, place: int) -> Trace:
+            kept = (row, place, slice(0, int(counts[row, place])))
+            return Trace(out.token[kept], out.logprob[kept], out.reflection[kept], out.log_norm[kept])
+
+        return [[trace(row, place) for place in range(len(found))] for row, found in enumerate(drafts)]
+
+    def _keep(self, drafts: list[list[Draft]], traces: list[list[Trace]]) -> list[tuple[int, Path]]:
+        """Score the candidates and keep each question's best; the kept paths that go on, with their parents' rows."""
+        pools: dict[int, list[Path]] = defaultdict(list)
+        parent_of: dict[tuple[int, int], int] = {}
+        for number, row in enumerate(self.rows):
+            question = self.questions[row.question]
+            for draft, trace in zip(drafts[number], traces[number], strict=True):
+                path = self._follow(row, draft, trace, len(question.candidates))
+                parent_of[row.question, path.steps[-1].node] = number
+                question.candidates.append(path)
+                question.prefilled += len(draft.suffix)
+                question.decoded += len(trace.tokens)
+                pools[row.question].append(path)
+                if draft.cut:
+                    question.cut.add(path.steps[-1].node)
+        going_on: list[tuple[int, Path]] = []
+        for number, new in sorted(pools.items()):
+            question = self.questions[number]
+            question.paths = search.keep_best([p for p in question.paths if p.ended] + new, self.config.beam)
+            question.kept |= {path.steps[-1].node for path in question.paths}
+            going_on += [(parent_of[number, p.steps[-1].node], p) for p in question.paths if not p.ended]
+        return going_on
+
+    def _follow(self, row: Row, draft: Draft, trace: Trace, node: int) -> Path:
+        """The row's path with one more segment."""
+        ids, path, config = self.model.ids, row.path, self.config
+        action = row.decision.action if draft.passage is not None or row.decision.action == "text" else "none"
+        score = scoring.score_segment(trace, ids, config, action, path.isrel)
+        parent = path.steps[-1].node if path.steps else None
+        step = Step(node, parent, len(path.steps), action, draft.passage, row.decision, draft.suffix, trace, score)
+        last = int(trace.tokens[-1])
+        ended, decision = "", None
+        if last == self.model.tokenizer.eos_id:
+            ended = "eos"
+        elif last not in ids.group("retrieve"):
+            ended = "budget" if path.generated + len(trace.tokens) >= config.max_new_tokens else "context"
+        elif len(path.steps) + 1 >= config.max_depth:
+            ended = "depth"
+        elif path.generated + len(trace.tokens) >= config.max_new_tokens:
+            ended = "budget"
+        elif self._room_after(row, draft, trace) < MIN_ROOM:
+            ended = "context"
+        else:
+            evidence = action == "retrieve" or path.evidence is not None
+            decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence)
+        return search.follow(path, step, ended, decision, config)
+
+    def _room_after(self, row: Row, draft: Draft, trace: Trace) -> int:
+        return self.model.config.max_positions - row.start_length - len(draft.suffix) - len(trace.tokens)
+
+    # ---- onto the prefixes
+
+    def _move_on(self, going_on: list[tuple[int, Path]]) -> None:
+        """Read the kept segments onto their parents' prefixes, and make the rows of the next round."""
+        if not going_on:
+            self.rows = []
+            return
+        parents = [parent for parent, _ in going_on]
+        inline, plain = [], []
+        for _, path in going_on:
+            step = path.steps[-1]
+            said = [int(token) for token in step.trace.tokens[:-1]]  # the closing Retrieve token is decided anew
+            inline.append([*step.suffix, *said])
+            plain.append([token for token in said if token not in self.model.ids.array])
+        old = [self.rows[parent] for parent in parents]
+        retrieves = [path.decision.action == "retrieve" for _, path in going_on if path.decision is not None]
+        if self.config.history == "passages":
+            starts = bases = [row.start_length + len(ids) for row, ids in zip(old, inline, strict=True)]
+            self.start = self.base = self._read(
+                self.start, parents, inline, [row.start_length for row in old], going_on
+            )
+        else:
+            # A row about to retrieve goes on from its base, so its passage need not be read again.
+            inline = [[] if new else ids for new, ids in zip(retrieves, inline, strict=True)]
+            bases = [row.base_length + len(ids) for row, ids in zip(old, plain, strict=True)]
+            starts = [
+                base if new else row.start_length + len(ids)
+                for base, new, row, ids in zip(bases, retrieves, old, inline, strict=True)
+            ]
+            before = [*(row.base_length for row in old), *(row.start_length for row in old)]
+            base, start = self.base, self.start
+            self.base = self._read(base, parents, plain, before, going_on, also=inline)
+            self.start = self.base
+            if not all(retrieves):
+                with_passage = self._read(start, parents, inline, before, going_on, also=plain)
+                mask = np.zeros(self.base.rows, bool)
+                mask[: len(retrieves)] = retrieves
+                self.start = generate.choose(mask, self.base, with_passage)
+        self.rows = [
+            Row(old_row.question, path, path.decision, start, base)
+            for old_row, (_, path), start, base in zip(old, going_on, starts, bases, strict=True)
+            if path.decision is not None
+        ]
+
+    def _read(self, prefix, parents, tokens, before, going_on, also=None) -> Prefix:
+        """`_extend`, in a cache with room for what is read here and for what the sibling prefix reads (`also`)."""
+        widths = [buckets.fit(max(map(len, block)), buckets.BLOCKS) for block in (tokens, also or tokens)]
+        size = max(prefix.size, self.start.size, buckets.fit(max(before) + max(widths), buckets.PREFIXES))
+        for (parent, _), ids in zip(going_on, tokens, strict=True):
+            self.questions[self.rows[parent].question].prefilled += len(ids)
+        return self._extend(prefix, parents, tokens, size)[0]
+
+
+MIN_ROOM = 16  # positions that must be left for another segment

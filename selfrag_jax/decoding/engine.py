@@ -1,0 +1,181 @@
+"""Questions in, answers out: the engine that notebooks and the command line use."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from selfrag_jax import reflection
+from selfrag_jax.config import Config, DecodeConfig
+from selfrag_jax.decoding import citations
+from selfrag_jax.decoding.batch import MIN_ROOM, Batch, Model, Question, Row, TokenizerLike
+from selfrag_jax.decoding.result import Candidate, Choice, Counts, FinalPath, Group, OfferedPassage, Result
+from selfrag_jax.decoding.retriever import Passage, Retriever
+from selfrag_jax.decoding.scoring import Decision, GroupReading
+from selfrag_jax.decoding.search import Path
+from selfrag_jax.errors import UserError
+from selfrag_jax.models.llama import Params
+from selfrag_jax.models.llama_config import LlamaConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One question. Given passages replace the retriever: the first K, in their order, at every retrieval."""
+
+    instruction: str
+    input: str = ""
+    passages: Sequence[Passage] | None = None
+
+
+class Engine:
+    """Self-RAG with one model, one retriever and one set of decoding settings."""
+
+    def __init__(
+        self,
+        params: Params,
+        model_config: LlamaConfig,
+        tokenizer: TokenizerLike,
+        retriever: Retriever | None,
+        decode_config: DecodeConfig,
+        top_k: int = 5,
+    ):
+        """
+        Args:
+            params: the stacked tree, of any leaf that `linear` knows.
+            tokenizer: `selfrag_jax.tokenizer.Tokenizer`, or anything with its methods.
+            retriever: may be None where every question brings its passages or retrieval is off.
+            top_k: K, passages per retrieval.
+        """
+        params = jax.tree.map(jnp.asarray, params)
+        dtype = jnp.bfloat16 if getattr(params["embed"], "dtype", None) == jnp.bfloat16 else jnp.float32
+        self.model = Model(params, model_config, tokenizer, jnp.dtype(dtype))
+        self.retriever, self.config, self.top_k = retriever, decode_config, top_k
+
+    @classmethod
+    def from_config(cls, config: Config, retriever: Retriever | None = None) -> "Engine":
+        """Load the model, adapter and tokenizer that `config.model` names. Raises UserError as the loaders do."""
+        from selfrag_jax.decoding.load import load_model
+
+        params, model_config, tokenizer = load_model(config.model)
+        return cls(params, model_config, tokenizer, retriever, config.decode, config.retrieval.top_k)
+
+    def answer(self, instruction: str, input: str = "", passages: Sequence[Passage] | None = None) -> Result:
+        """Answer one question. Raises UserError for an empty question or one that does not fit the context."""
+        return self.answer_batch([Request(instruction, input, passages)])[0]
+
+    def answer_batch(self, requests: Sequence[Request]) -> list[Result]:
+        """Answer several questions in the same device calls; the results come in the order of the requests."""
+        if not requests:
+            return []
+        began = time.perf_counter()
+        batch = Batch(self.model, self.config, [self.encode(request) for request in requests])
+        while batch.rows:
+            batch.advance(self._find(batch, requests))
+        timings = {**batch.timings, "total": time.perf_counter() - began}
+        return [self._result(r, q, timings) for r, q in zip(requests, batch.questions, strict=True)]
+
+    def encode(self, request: Request) -> list[int]:
+        """A question's prompt as ids. Raises UserError for an empty question or one that leaves no room to answer."""
+        if not request.instruction.strip() and not request.input.strip():
+            raise UserError("the question is empty; write one")
+        prompt = self.model.tokenizer.encode_prompt(request.instruction, request.input)
+        limit = self.model.config.max_positions
+        if len(prompt) + MIN_ROOM > limit:
+            raise UserError(
+                f"the question has {len(prompt)} tokens, but the model's context holds {limit}, of which an answer"
+                f" needs {MIN_ROOM}; shorten it"
+            )
+        return prompt
+
+    # ---- retrieval
+
+    def _find(self, batch: Batch, requests: Sequence[Request]) -> list[list[Passage]]:
+        """For each row the passages it is given: none unless it retrieves."""
+        found: list[list[Passage]] = [[] for _ in batch.rows]
+        asking: list[int] = []
+        for number, row in enumerate(batch.rows):
+            if row.decision.action == "retrieve":
+                given = requests[row.question].passages
+                if given is None:
+                    asking.append(number)
+                else:
+                    found[number] = list(given)[: self.top_k]
+        if asking:
+            if self.retriever is None:
+                raise UserError("retrieval is wanted, but there is no index and no passages came with the question")
+            began = time.perf_counter()
+            queries = [self.query(requests[batch.rows[number].question], batch.rows[number]) for number in asking]
+            for number, passages in zip(asking, self.retriever.retrieve(queries, self.top_k), strict=True):
+                found[number] = list(passages)[: self.top_k]
+            batch.timings["retrieve"] += time.perf_counter() - began
+        return found
+
+    def query(self, request: Request, row: Row) -> str:
+        """What the retriever is asked: the question and, for later segments, the last segment's text (x, y_{t-1})."""
+        parts = [request.instruction, request.input]
+        if row.path.steps:
+            parts.append(self._text(row.path.steps[-1].trace.tokens))
+        return " ".join(part.strip() for part in parts if part.strip())
+
+    # ---- results
+
+    def _text(self, tokens, skip_special: bool = True) -> str:
+        return self.model.tokenizer.decode([int(t) for t in tokens], skip_special=skip_special)
+
+    def _result(self, request: Request, question: Question, timings: dict[str, float]) -> Result:
+        best = question.paths[0]
+        offered = tuple(OfferedPassage(p.id, p.title, p.text, p.score) for p in question.passages)
+        texts = [self._text(step.trace.tokens) for step in best.steps]
+        sentences, cited = citations.cite(best.steps, texts, offered)
+        assert question.first_decision is not None
+        return Result(
+            instruction=request.instruction,
+            input=request.input,
+            text=citations.join(texts),
+            sentences=tuple(sentences),
+            citations=tuple(cited),
+            segments=tuple(step.node for step in best.steps),
+            passages=offered,
+            tree=tuple(self._candidate(question, path) for path in question.candidates),
+            paths=tuple(FinalPath(tuple(s.node for s in p.steps), p.score) for p in question.paths),
+            first_decision=_choice(question.first_decision),
+            counts=Counts(question.retrievals, question.prefilled, question.decoded),
+            notes=tuple(question.notes),
+            timings=timings,
+        )
+
+    def _candidate(self, question: Question, path: Path) -> Candidate:
+        step = path.steps[-1]
+        return Candidate(
+            node=step.node,
+            parent=step.parent,
+            depth=step.depth,
+            decision=dataclasses.replace(_choice(step.decision), action=step.action),
+            passage=step.passage,
+            passage_cut=step.node in question.cut,
+            text=self._text(step.trace.tokens),
+            output=self._text(step.trace.tokens, skip_special=False),
+            tokens=tuple(int(token) for token in step.trace.tokens),
+            first_term=step.score.first_term,
+            isrel=_group("isrel", step.score.isrel),
+            issup=_group("issup", step.score.issup),
+            isuse=_group("isuse", step.score.isuse),
+            path_score=path.score,
+            kept=step.node in question.kept,
+            ended=path.ended,
+        )
+
+
+def _choice(decision: Decision) -> Choice:
+    probabilities = dict(zip(reflection.RETRIEVE, decision.probabilities, strict=True))
+    return Choice(decision.action, probabilities, decision.ratio, decision.mass, decision.greedy)
+
+
+def _group(name: str, reading: GroupReading | None) -> Group | None:
+    if reading is None:
+        return None
+    values = reflection.GROUPS[name]
+    probabilities = dict(zip(values, reading.probabilities, strict=True))
+    return Group(probabilities, values[reading.greedy], reading.score, reading.position < 0)

@@ -1,0 +1,38 @@
+"""The model that a config names: weights, tokenizer, adapter and precision, fitted to each other."""
+
+import jax
+import jax.numpy as jnp
+
+from selfrag_jax import paths
+from selfrag_jax.config import ModelConfig
+from selfrag_jax.errors import UserError
+from selfrag_jax.models import lora, weights
+from selfrag_jax.models.llama import Params
+from selfrag_jax.models.llama_config import LlamaConfig
+from selfrag_jax.tokenizer import Tokenizer
+
+
+def load_model(config: ModelConfig) -> tuple[Params, LlamaConfig, Tokenizer]:
+    """Weights ready for decoding, their configuration, and the tokenizer with the reflection tokens.
+
+    Raises UserError for files that are missing, damaged, or do not belong together.
+    """
+    if not config.path:
+        raise UserError("model.path is not set; give a Hugging Face directory or a .gguf file")
+    path = paths.resolve(config.path)
+    tokenizer = Tokenizer.load(path)
+    model_config = weights.read_config(path)
+    missing = tokenizer.vocab_size - model_config.vocab_size
+    model_config, params = weights.load(path, new_tokens=max(missing, 0), vocab_multiple=config.vocab_multiple)
+    if config.adapter:
+        directory = paths.resolve(config.adapter)
+        adapter, meta = lora.load_adapter(directory)
+        lora.check_fits(meta, params, model_config, str(path), tokenizer.vocabulary.special)
+        params = lora.merge(params, adapter, meta, in_place=True)
+    if config.weights == "int8":
+        params = weights.quantize(params, model_config, "int8")
+    elif config.weights == "bf16":
+        params = jax.tree.map(lambda leaf: jnp.asarray(leaf).astype(jnp.bfloat16), params)
+    elif config.weights != "f32":
+        raise UserError(f"model.weights={config.weights!r} is not known; expected f32, bf16 or int8")
+    return params, model_config, tokenizer

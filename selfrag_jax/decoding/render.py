@@ -1,0 +1,77 @@
+"""An answer for people: the text with its citations, the passages, and what became of every candidate."""
+
+import textwrap
+
+from selfrag_jax import reflection
+from selfrag_jax.decoding import citations
+from selfrag_jax.decoding.result import Candidate, Group, Result
+
+WIDTH = 110
+_SUPPORT = dict(zip(reflection.ISSUP, ("fully", "partially", "no"), strict=True))
+
+
+def answer_text(result: Result) -> str:
+    """The answer with `[n]` in each supported sentence; sentences are joined by a space."""
+    return citations.join([citations.with_marks(sentence) for sentence in result.sentences]) or "(no text)"
+
+
+def render(result: Result) -> str:
+    """Plain text of at most 110 columns, for a terminal."""
+    lines = [*textwrap.wrap(answer_text(result), WIDTH), "", _how(result)]
+    for passage in result.citations:
+        head = f"[{passage.number}] {passage.title}"
+        body = f"{head}: {' '.join(passage.text.split())}" if passage.text.strip() else head
+        lines += textwrap.wrap(body, WIDTH, subsequent_indent="    ", max_lines=3, placeholder=" …")
+    lines += [f"note: {note}" for note in result.notes]
+    return "\n".join([*lines, "", *_table(result)])
+
+
+def _how(result: Result) -> str:
+    decision = result.first_decision
+    p = decision.probabilities[reflection.RETRIEVAL]
+    if result.counts.retrievals == 0:
+        return f"answered without retrieval (p(Retrieval)={p:.2f})"
+    times = "1 time" if result.counts.retrievals == 1 else f"{result.counts.retrievals} times"
+    return f"retrieved {times} (p(Retrieval)={p:.2f})"
+
+
+def _table(result: Result) -> list[str]:
+    rows = [("", "segment", "passage", "p(Relevant)", "IsSup", "IsUse", "total", "text")]
+    rows += [_row(result, candidate) for candidate in result.tree]
+    widths = [max(len(row[i]) for row in rows) for i in range(7)]
+    room = WIDTH - sum(widths) - 7 * 2
+    return [_line(row, widths, room) for row in rows]
+
+
+def _row(result: Result, candidate: Candidate) -> tuple[str, ...]:
+    mark = "*" if candidate.node in result.segments else ("+" if candidate.kept else "")
+    if candidate.passage is not None:
+        passage = _short(result.passages[candidate.passage].title, 28)
+    else:
+        passage = "(none)"
+    segment = (
+        f"{candidate.depth + 1}" if candidate.parent is None else f"{candidate.depth + 1} after {candidate.parent + 1}"
+    )
+    return (
+        f"{mark}{candidate.node + 1}",
+        f"{candidate.depth + 1}{follows}",
+        passage,
+        "-" if candidate.isrel is None else f"{candidate.isrel.probabilities[reflection.RELEVANT]:.3f}",
+        _support(candidate.issup),
+        "-" if candidate.isuse is None else f"{candidate.isuse.score:+.2f}",
+        f"{candidate.path_score:.3f}",
+        " ".join(candidate.text.split()),
+    )
+
+
+def _support(group: Group | None) -> str:
+    return "-" if group is None else f"{_SUPPORT[group.greedy]} {group.score:.2f}"
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _line(row: tuple[str, ...], widths: list[int], room: int) -> str:
+    cells = [cell.ljust(width) for cell, width in zip(row[:7], widths, strict=True)]
+    return "  ".join([*cells, _short(row[7], room)]).rstrip()
