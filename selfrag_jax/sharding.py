@@ -1,7 +1,8 @@
 """Where arrays lie on a mesh of devices: one table from logical axes to mesh axes.
 
-The mesh has two axes. Over "fsdp" the batch is split and parameters are stored in pieces; over "tensor" the width of each
-layer is split. Parameters name their axes in `llama.block_table` and `llama.top_table`; nothing else says how they lie.
+The mesh has two axes. Over "fsdp" the batch is split and parameters are stored in pieces; over "tensor" the width of
+each layer is split. Parameters name their axes in `llama.block_table` and `llama.top_table`; nothing else says how they
+lie.
 """
 
 from collections.abc import Sequence

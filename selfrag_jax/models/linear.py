@@ -7,12 +7,15 @@ Shape letters: I inputs, O outputs, R rank, V vocabulary rows, D model.
 """
 
 import dataclasses
+import functools
+import typing
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 
+@typing.dataclass_transform(frozen_default=True)
 def _leaf(*static: str):
     """A dataclass decorator that registers a pytree whose `static` fields are compile-time constants."""
 
@@ -51,14 +54,16 @@ class LoraWeight:
 class TokenRows:
     """A vocabulary table whose rows start…start+n are trained apart from the frozen rest."""
 
-    base: jax.Array  # [V, D]
+    base: Any  # [V, D]
     rows: jax.Array  # [n, D]
     start: int = 0
 
 
 def linear(x: jax.Array, w: Any, bias: jax.Array | None = None) -> jax.Array:
     """x [..., I] times w [I, O] (plus bias [O]) → [..., O], in the dtype of x."""
-    if isinstance(w, LoraWeight):
+    if isinstance(w, LoraWeight) and isinstance(w.base, jax.Array) and w.base.dtype == x.dtype == jnp.float32:
+        y = _lora_product(x, w.base, w.a, w.b, w.scale)
+    elif isinstance(w, LoraWeight):
         low = (x @ w.a.astype(x.dtype)) @ w.b.astype(x.dtype)
         y = linear(x, w.base) + w.scale * low
     elif isinstance(w, Int8Weight):
@@ -66,6 +71,35 @@ def linear(x: jax.Array, w: Any, bias: jax.Array | None = None) -> jax.Array:
     else:
         y = x @ w.astype(x.dtype)
     return y if bias is None else y + bias.astype(x.dtype)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _lora_product(x, w_IO, a_IR, b_RO, scale):
+    """x (w + scale · a b) as one product each way; w is frozen and gets no gradient.
+
+    In float32 nothing is lost by adding the update to w first, and it saves passes over activations as wide as O. The
+    gradients of a and b are written so that only arrays as thin as R are turned: automatic differentiation would turn
+    the whole dy.
+    """
+    return x @ (w_IO + (scale * a_IR) @ b_RO)
+
+
+def _lora_forward(x, w_IO, a_IR, b_RO, scale):
+    return _lora_product(x, w_IO, a_IR, b_RO, scale), (x, w_IO, a_IR, b_RO)
+
+
+def _lora_backward(scale, kept, dy):
+    x, w_IO, a_IR, b_RO = kept
+    contract = lambda left, right, axes: jax.lax.dot_general(left, right, (axes, ((), ())))  # noqa: E731
+    last = dy.ndim - 1
+    dx = contract(dy, w_IO + (scale * a_IR) @ b_RO, ((last,), (1,)))
+    x_NI, dy_NO = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    low_NR = x_NI @ (scale * a_IR)
+    d_low_NR = contract(dy_NO, scale * b_RO, ((1,), (1,)))
+    return dx, None, contract(d_low_NR, x_NI, ((0,), (0,))).T, contract(low_NR, dy_NO, ((0,), (0,)))
+
+
+_lora_product.defvjp(_lora_forward, _lora_backward)
 
 
 def _int8_linear(x: jax.Array, w: Int8Weight) -> jax.Array:
@@ -89,7 +123,7 @@ def embed(table: Any, ids: jax.Array) -> jax.Array:
         offset = ids - table.start
         new = (offset >= 0) & (offset < table.rows.shape[0])
         trained = table.rows[jnp.where(new, offset, 0)]
-        return jnp.where(new[..., None], trained, table.base[ids].astype(trained.dtype))
+        return jnp.where(new[..., None], trained, embed(table.base, ids).astype(trained.dtype))
     if isinstance(table, Int8Weight):
         # Quantised with D as the input axis ([D, V]), because that is how the head uses it.
         return (jnp.take(table.q, ids, axis=1) * jnp.take(table.scale, ids, axis=1)).transpose(

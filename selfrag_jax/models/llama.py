@@ -116,7 +116,7 @@ class Block(nnx.Module):
         config = self.config
         x_TD = x_TD + self._attention(rms_norm(x_TD, self.attn_norm[...], config.rms_eps), cos, sin, attend_layer)
         h_TD = rms_norm(x_TD, self.mlp_norm[...], config.rms_eps)
-        h_TF = jax.nn.silu(self._linear("gate", h_TD)) * self._linear("up", h_TD)
+        h_TF = swiglu(self._linear("gate", h_TD), self._linear("up", h_TD))
         return x_TD + self._linear("down", h_TF)
 
     def _attention(self, h_TD, cos, sin, attend_layer):
@@ -164,6 +164,22 @@ def abstract_params(config: LlamaConfig, vocab_rows: int | None = None) -> Param
 @functools.cache
 def _block_definition(config: LlamaConfig):
     return nnx.split(nnx.eval_shape(lambda: Block(config, nnx.Rngs(params=0))))[0]
+
+
+@jax.custom_vjp
+def swiglu(gate: jax.Array, up: jax.Array) -> jax.Array:
+    """silu(gate) · up (Shazeer 2020). Its backward pass keeps these two and nothing else of their width."""
+    return jax.nn.silu(gate) * up
+
+
+def _swiglu_backward(kept, d):
+    gate, up = kept
+    sigmoid = jax.nn.sigmoid(gate)
+    silu = gate * sigmoid
+    return d * up * (sigmoid + silu * (1 - sigmoid)), d * silu
+
+
+swiglu.defvjp(lambda gate, up: (swiglu(gate, up), (gate, up)), _swiglu_backward)
 
 
 def rms_norm(x: jax.Array, weight: jax.Array, eps: float) -> jax.Array:

@@ -1,7 +1,7 @@
 """Checkpoints with orbax: the train state, the place in the data stream, and what run they belong to.
 
-Order at the start of a run: resume if there is a whole checkpoint, else start. A checkpoint is written beside and renamed,
-so one that a kill cut short is never seen; one that turns out damaged is named and the one before is taken.
+Order at the start of a run: resume if there is a whole checkpoint, else start. A checkpoint is written beside and
+renamed, so one that a kill cut short is never seen; one that turns out damaged is named and the one before is taken.
 """
 
 import pathlib

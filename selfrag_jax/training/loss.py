@@ -1,15 +1,17 @@
 """Masked next-token cross-entropy that scores the vocabulary only where something is learnt.
 
-Most positions of a batch carry no loss (prompts, passages, padding), and the vocabulary is the widest matrix of all. The
-learnt positions are therefore gathered and scored in chunks of a fixed size; the number of chunks follows the batch, so
-nothing is ever dropped and nothing is computed for an empty chunk. The gradient is formed in the same pass, chunk by
+Most positions of a batch carry no loss (prompts, passages, padding), and the vocabulary is the widest matrix of all.
+The learnt positions are therefore gathered and scored in chunks of a fixed size; the number of chunks follows the
+batch, so nothing is ever dropped and nothing is computed for an empty chunk. The gradient is formed in the same pass, chunk by
 chunk, so neither the scores nor their gradient ever exist for the whole batch:
 
     L = Σ_n (logsumexp_v z_nv − z_n,y_n),   z = h Wᵀ,   dL/dz = softmax(z) − onehot(y),   dL/dh = dL/dz W.
 
-Everything is a sum over learnt tokens, with their count beside it: whoever adds up microbatches divides once, at the end.
+Everything is a sum over learnt tokens, with their count beside it: whoever adds up microbatches divides once, at the
+end.
 
-Shape letters: B batch, T tokens, D model, V vocabulary rows, N gathered positions, Q positions in a chunk, G token kinds.
+Shape letters: B batch, T tokens, D model, V vocabulary rows, N gathered positions, Q positions in a chunk, G
+token kinds.
 """
 
 import functools

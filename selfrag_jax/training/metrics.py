@@ -28,7 +28,7 @@ def token_kinds(tokenizer: Tokenizer, rows: int) -> np.ndarray:
 
 
 def as_record(step: int, metrics: dict[str, Any], rate: float) -> dict[str, Any]:
-    """One line of the file: the step's number (from 1), its loss, counts, rate, and loss and accuracy by kind of token."""
+    """One line of the file: the step (from 1), its loss, counts, rate, and loss and accuracy by kind of token."""
     by_kind = {}
     for index, name in enumerate(KINDS):
         count = int(metrics["kind_count"][index])

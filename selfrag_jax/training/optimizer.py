@@ -11,7 +11,7 @@ from selfrag_jax.errors import UserError
 
 
 def schedule(config: TrainConfig, peak: float) -> optax.Schedule:
-    """Learning rate at a step, counted from 0: linear warm-up over `warmup_ratio` of the run, then linear or cosine to 0.
+    """Learning rate at a step (from 0): linear warm-up over `warmup_ratio` of the run, then linear or cosine to 0.
 
     Raises UserError for another name.
     """
@@ -29,7 +29,7 @@ def schedule(config: TrainConfig, peak: float) -> optax.Schedule:
 
 
 def make_optimizer(config: TrainConfig) -> optax.GradientTransformation:
-    """Clipping by the norm over everything trained, then AdamW; the token rows of an adapter may have a rate of their own.
+    """Clipping by the norm over everything trained, then AdamW; an adapter's token rows may have a rate of their own.
 
     Raises UserError where `token_learning_rate` is given and there is no adapter.
     """

@@ -1,4 +1,4 @@
-"""From a config to everything a training loop needs: the network, what is trained, the optimiser and the compiled step."""
+"""From a config to all that a training loop needs: the network, what is trained, the optimiser, the compiled step."""
 
 import dataclasses
 import functools

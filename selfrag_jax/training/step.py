@@ -18,6 +18,7 @@ import optax
 
 from selfrag_jax.models import attention, llama
 from selfrag_jax.models.llama_config import LlamaConfig
+from selfrag_jax.training.attention import attend_whole
 from selfrag_jax.training.loss import Sums, cross_entropy
 
 Tree = Any
@@ -40,8 +41,8 @@ def batch_loss(network: Network, params: Tree, batch: Batch, kinds_V: jax.Array)
     """The sums of `loss.cross_entropy` over one batch of packed sequences.
 
     Args:
-        batch: `tokens`, `targets`, `segment_ids`, `positions` int32 [B, T] and `loss_mask` bool [B, T]. A query sees the
-            keys of its own segment that are not after it; positions restart in every segment.
+        batch: `tokens`, `targets`, `segment_ids`, `positions` int32 [B, T] and `loss_mask` bool [B, T]. A query sees
+            the keys of its own segment that are not after it; positions restart in every segment.
     """
     order_T = jnp.arange(batch["tokens"].shape[1])
     segment_BT = batch["segment_ids"]
@@ -52,7 +53,7 @@ def batch_loss(network: Network, params: Tree, batch: Batch, kinds_V: jax.Array)
         network.config,
         batch["tokens"],
         batch["positions"],
-        llama.attend_without_cache(mask_BTT),
+        attend_whole(mask_BTT),
         dtype=network.dtype,
         remat=network.remat,
     )
@@ -105,8 +106,8 @@ def train_step(
 ) -> tuple[Tree, dict[str, jax.Array]]:
     """(state, batch) → (state after one optimiser step, metrics). Wrap it with `functools.partial` and `jax.jit`.
 
-    Metrics, float32: `loss` (mean in nats over learnt tokens), `grad_norm` before clipping, `learnt` and `tokens` (counts
-    without padding), and for each kind of token `loss`, `correct` (shares) and `count`, as arrays [G] named `kind_…`.
+    Metrics, float32: `loss` (mean in nats over learnt tokens), `grad_norm` before clipping, `learnt` and `tokens`
+    (counts without padding), and for each kind of token the sums `kind_loss`, `kind_correct` and `kind_count`, [G].
     """
     gradients, sums = sum_gradients(network, base, state["trained"], batch, kinds_V, microbatches)
     count = jnp.maximum(sums.count, 1.0)
