@@ -1,4 +1,4 @@
-"""What is nearly right: wrong values for a statement, and passages that look like the right one."""
+"""What is nearly right: wrong values for a statement, and entities of similar names."""
 
 import functools
 import random
@@ -7,12 +7,12 @@ from collections import defaultdict
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import by_key, entities
 from selfrag_jax.demo.names import fold
-from selfrag_jax.demo.passages import Passage, Wording, by_entity
 from selfrag_jax.demo.split import held_out, mentions
 
 # Regions of one kind that lie inside another of the table, so that neither is wrong for the other.
-_OCEANIA = frozenset({"Oceania", "Polynesia", "Melanesia", "Micronesia"})
-_AMERICAS = frozenset({"North America", "South America"})
+_OCEANIA = frozenset({"oceania", "polynesia", "melanesia", "micronesia"})
+# Languages that are official beside others; another country's list that names one too is not plainly wrong.
+_SHARED_LANGUAGES = frozenset({"english", "french", "spanish", "arabic", "portuguese"})
 
 
 @functools.cache
@@ -24,18 +24,20 @@ def _pool(relation: str, training: bool) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in found if not (training and mentions(pair[0])))
 
 
+@functools.cache
+def _compatriots(relation: str, training: bool) -> dict[str, tuple[tuple[str, str], ...]]:
+    """The pool by country."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for pair in _pool(relation, training):
+        found[pair[1]].append(pair)
+    return {country: tuple(pairs) for country, pairs in found.items()}
+
+
 def compatible(a: str, b: str) -> bool:
     """Whether both values could be true of one thing: one holds the other, or they are nested regions."""
     a, b = fold(a).casefold(), fold(b).casefold()
-    return (
-        a in b
-        or b in a
-        or (a.title() in _OCEANIA and b.title() in _OCEANIA)
-        or bool({*a.split()} & {*b.split()} & _LANGUAGE_WORDS)
-    )
-
-
-_LANGUAGE_WORDS = frozenset({"english", "french", "spanish", "arabic", "portuguese"})
+    nested = a in b or b in a or (a in _OCEANIA and b in _OCEANIA)
+    return nested or bool(set(a.split()) & set(b.split()) & _SHARED_LANGUAGES)
 
 
 def _likeness(value: str, country: str, right: str, home: str) -> tuple[int, int]:
@@ -52,7 +54,7 @@ def wrong_values(entity: Entity, relation: str, count: int, rng: random.Random) 
     """
     right = entity.facts[relation]
     pool = _pool(relation, not held_out(entity))
-    near = [pair for pair in pool if pair[1] == entity.country][:40] if entity.kind != "country" else []
+    near = _compatriots(relation, not held_out(entity)).get(entity.country, ()) if entity.kind != "country" else ()
     drawn = rng.sample(pool, min(24, len(pool))) + rng.sample(near, min(8, len(near)))
     fit = {value: country for value, country in drawn if not compatible(value, right)}
     ranked = sorted(fit, key=lambda value: (_likeness(value, fit[value], right, entity.country), value), reverse=True)
@@ -65,36 +67,32 @@ def wrong_values(entity: Entity, relation: str, count: int, rng: random.Random) 
     return kept
 
 
+# Words that say nothing of which airport is meant.
+_BARE_WORDS = frozenset({"airport", "airfield", "international", "regional", "municipal", "the", "and"})
+
+
+def _title_words(entity: Entity) -> list[str]:
+    return [w for w in fold(entity.title).casefold().replace("-", " ").split() if len(w) > 2 and w not in _BARE_WORDS]
+
+
 @functools.cache
 def _by_word(kind: str) -> dict[str, tuple[str, ...]]:
-    """Keys of the entities of a kind, by the words of their titles."""
+    """Keys of the entities of a kind, by the words of their titles, and by how the first of these begins ("pod…")."""
     found: dict[str, list[str]] = defaultdict(list)
     for entity in entities():
         if entity.kind == kind:
-            for word in set(fold(entity.title).casefold().replace("-", " ").split()):
-                if len(word) > 2 and word not in ("airport", "international", "the", "and", "regional", "municipal"):
-                    found[word].append(entity.key)
-    return {word: tuple(keys) for word, keys in found.items()}
+            parts = _title_words(entity)
+            for index in {*parts, *(f"{part[:3]}…" for part in parts[:1])}:
+                found[index].append(entity.key)
+    return {index: tuple(keys) for index, keys in found.items()}
 
 
-def similar_entities(entity: Entity) -> list[Entity]:
-    """Entities of the same kind that share a word of the title, or begin with the same letters."""
-    table = _by_word(entity.kind)
-    words = fold(entity.title).casefold().replace("-", " ").split()
-    keys = dict.fromkeys(key for word in words for key in table.get(word, ())[:200] if key != entity.key)
-    if not keys:
-        prefix = words[0][:3]
-        keys = dict.fromkeys(k for word in table if word.startswith(prefix) for k in table[word][:5] if k != entity.key)
-    return [by_key()[key] for key in list(keys)[:200]]
-
-
-def near_passages(entity: Entity, relation: str, wording: Wording = "train") -> dict[str, list[Passage]]:
-    """Passages that look right for a question and are not: by how they miss.
-
-    `same`: of the same entity, without the fact; `similar`: with the same fact of an entity of similar name;
-    `compatriot`: with the same fact of another entity of the same country.
-    """
-    table = by_entity(wording)
-    same = [p for p in table.get(entity.key, ()) if relation not in p.relations]
-    similar = [p for e in similar_entities(entity)[:40] for p in table.get(e.key, ()) if relation in p.relations]
-    return {"same": same, "similar": similar}
+@functools.cache
+def similar_entities(entity_key: str) -> tuple[Entity, ...]:
+    """Entities of the same kind that share a word of the title, or else begin with the same letters; at most 60."""
+    entity = by_key()[entity_key]
+    table, parts = _by_word(entity.kind), _title_words(entity)
+    keys = dict.fromkeys(key for word in parts for key in table.get(word, ()) if key != entity_key)
+    if not keys and parts:
+        keys = dict.fromkeys(key for key in table.get(f"{parts[0][:3]}…", ()) if key != entity_key)
+    return tuple(by_key()[key] for key in list(keys)[:60])

@@ -1,7 +1,8 @@
 """`python -m selfrag_jax.demo.make --what=passages|rows|eval|stats`: the demo's files, as JSONL.
 
-passages: the corpus, {id, title, text}; rows: generator training rows in the published format; eval: held-out
-questions for `decode.py --input`; stats: what is in them, printed as JSON.
+passages: the corpus, {id, title, text}; rows: generator rows in the published format, for training or, with
+`--side=heldout`, to measure labels on; eval: held-out questions for `decode.py --input`; stats: what is in them all,
+printed as JSON.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import passages
 from selfrag_jax.demo.plain import kinds
-from selfrag_jax.demo.rows import training_rows
+from selfrag_jax.demo.rows import labelled_rows, training_rows
 from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 from selfrag_jax.reflection import REFLECTION
@@ -58,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kind", default="short", choices=KINDS, help="kind of question (eval)")
     parser.add_argument("--n", type=int, default=None, help="rows (12000) or questions (200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--wording", default="train", choices=("train", "heldout"), help="wordings (passages, eval)")
+    parser.add_argument("--side", default="train", choices=("train", "heldout"), help="side of the split (rows)")
+    parser.add_argument("--wording", default="train", choices=("train", "heldout"), help="wordings (all but stats)")
     parser.add_argument("--gold", action="store_true", help="put the right passages into the questions (eval)")
     return parser
 
@@ -77,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.what == "passages":
         count = write_jsonl(path, (passage.row for passage in passages(args.wording)))
     elif args.what == "rows":
-        count = write_jsonl(path, training_rows(args.seed, args.n or 12_000))
+        count = write_jsonl(path, labelled_rows(args.side, args.seed, args.n or 12_000, args.wording))
     else:
         count = write_jsonl(path, evaluation_rows(args.kind, args.n or 200, args.seed, args.wording, args.gold))
     print(f"{count} rows in {path}")

@@ -352,7 +352,12 @@ def task(kind: Kind, filling: tuple[str, str], rng: random.Random, wording: Word
     return PlainTask(kind.key, instruction, answer, (a,))
 
 
-def training_task(rng: random.Random) -> PlainTask:
-    """A task of a random kind with a filling that training may use."""
-    kind = rng.choice(kinds())
-    return task(kind, rng.choice([f for f in kind.fillings if not filling_held_out(kind, f[0])]), rng)
+def random_task(rng: random.Random, side: str = "train", wording: Wording = "train") -> PlainTask:
+    """A task of a random kind, with a filling of the side "train" or "heldout"."""
+    kind = rng.choice([k for k in kinds() if side == "train" or len(_fillings(k, side))])
+    return task(kind, rng.choice(_fillings(kind, side)), rng, wording)
+
+
+@functools.cache
+def _fillings(kind: Kind, side: str) -> tuple[tuple[str, str], ...]:
+    return tuple(f for f in kind.fillings if filling_held_out(kind, f[0]) == (side == "heldout"))

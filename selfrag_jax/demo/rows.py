@@ -20,17 +20,13 @@ Each row is `{"instruction", "input", "output", "id", "dataset_name"}`. What the
 No row mentions a held-out entity: passages are filtered by `split.mentions`, and so is the whole row at the end.
 """
 
-import dataclasses
-import functools
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
 from selfrag_jax.demo import plain
-from selfrag_jax.demo.distractors import near_passages, wrong_values
+from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
-from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.passages import Passage, by_entity, passages, wordings
+from selfrag_jax.demo.passages import Passage, Wording, wordings
 from selfrag_jax.demo.questions import (
     Question,
     boolean_question,
@@ -41,7 +37,9 @@ from selfrag_jax.demo.questions import (
     statement,
 )
 from selfrag_jax.demo.relations import RELATIONS
-from selfrag_jax.demo.split import held_out, mentions
+from selfrag_jax.demo.split import mentions
+from selfrag_jax.demo.world import pick, world
+from selfrag_jax.errors import UserError
 from selfrag_jax.reflection import (
     CONTINUE,
     FULLY,
@@ -72,265 +70,195 @@ MIX = {
     "verify_irrelevant": 1,
     "plain": 18,  # no retrieval; short, so they cost little
 }
-# How often each kind of entity is asked about. Countries are few and are what PopQA asks about.
-ENTITY_MIX = {"country": 36, "city": 25, "airport": 25, "element": 14}
-RELATION_WEIGHT = {"capital": 3.0}  # relative to 1 for every other relation of the kind
-# How an irrelevant passage misses (`distractors.near_passages`), in parts.
-MISS_MIX = {"same": 35, "similar": 35, "kind": 20, "other": 10}
 # What a dictated statement is: its IsSup and how many facts it joins, in parts.
 VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",
           "Verify by repeating: {s}", "Is there support for this? Repeat it: {s}",
           "Copy the next sentence and judge it by the evidence: {s}")  # fmt: skip
 SAME_AGAIN = 0.15  # of answers with a second retrieval: it brings nothing new, and the passage is irrelevant by then
-
-
-@dataclasses.dataclass(frozen=True)
-class World:
-    """What training rows may draw on: passages that mention nothing held out, by relation and by entity."""
-
-    by_relation: dict[str, tuple[tuple[Entity, Passage], ...]]
-    by_entity: dict[str, tuple[Passage, ...]]
-    by_kind: dict[str, tuple[Passage, ...]]
-    rich: dict[str, tuple[Entity, ...]]  # entities with two passages or more, by kind
-
-
-@functools.cache
-def world() -> World:
-    """The training side of the demo."""
-    of_entity = {e.key: e for e in entities() if not held_out(e)}
-    by_relation, of, kinds = defaultdict(list), defaultdict(list), defaultdict(list)
-    for p in passages():
-        if p.entity in of_entity and not mentions(f"{p.title}\n{p.text}"):
-            entity = of_entity[p.entity]
-            of[entity.key].append(p)
-            kinds[entity.kind].append(p)
-            for relation in p.relations:
-                by_relation[relation].append((entity, p))
-    rich = defaultdict(list)
-    for key, owned in of.items():
-        if len(owned) > 1:
-            rich[of_entity[key].kind].append(of_entity[key])
-
-    def frozen(table: dict) -> dict:
-        return {key: tuple(values) for key, values in table.items()}
-
-    return World(frozen(by_relation), frozen(of), frozen(kinds), frozen(rich))
+ONE_SIDED = 0.2  # of long answers: they stop after the first passage
 
 
 def fenced(p: Passage) -> str:
+    """A retrieved passage as it stands in an output."""
     return f"{RETRIEVAL}{PARAGRAPH}{passage(p.title, p.text)}{PARAGRAPH_END}"
-
-
-def _pick(table: dict, rng: random.Random):
-    return rng.choices(list(table), list(table.values()))[0]
-
-
-def _draw(rng: random.Random) -> tuple[Entity, str, Passage]:
-    """An entity, one of its relations, and a passage that states it."""
-    kind = _pick(ENTITY_MIX, rng)
-    relations = [r for r in world().by_relation if world().by_relation[r][0][0].kind == kind]
-    relation = rng.choices(relations, [RELATION_WEIGHT.get(r, 1.0) for r in relations])[0]
-    entity, found = rng.choice(world().by_relation[relation])
-    return entity, relation, found
-
-
-def _usable(found: list[Passage]) -> list[Passage]:
-    return [p for p in found if p in world().by_entity.get(p.entity, ())]
-
-
-def irrelevant_passage(entity: Entity, relations: tuple[str, ...], rng: random.Random) -> Passage:
-    """A passage that states none of the relations of the entity, near misses more often than far ones."""
-    near = near_passages(entity, relations[0])
-    for miss in (_pick(MISS_MIX, rng), "similar", "same", "kind"):
-        if miss == "other":
-            kind = rng.choice([k for k in world().by_kind if k != entity.kind])
-            return rng.choice(world().by_kind[kind])
-        if miss == "kind":
-            pairs = world().by_relation[relations[0]]
-            other, found = rng.choice(pairs)
-            if other.key != entity.key:
-                return found
-            continue
-        fit = [p for p in _usable(near[miss]) if p.entity != entity.key or not set(relations) & set(p.relations)]
-        if fit:
-            return rng.choice(fit)
-    return rng.choice([p for e, p in world().by_relation[relations[0]] if e.key != entity.key])
-
-
-def _answered(question: Question | None, p: Passage) -> tuple[str, str] | None:
-    if question is None:
-        return None
-    return question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}"
-
-
-def _unanswered(question: Question | None, sentence: str, entity: Entity, rng: random.Random) -> tuple[str, str] | None:
-    if question is None:
-        return None
-    p = irrelevant_passage(entity, question.relations, rng)
-    return question.instruction, f"{fenced(p)}{IRRELEVANT}{sentence}{ISUSE[0]}"
-
-
-def _short(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, p = _draw(rng)
-    return _answered(short_question(entity, relation, rng), p)
-
-
-def _short_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, _ = _draw(rng)
-    sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
-    return _unanswered(short_question(entity, relation, rng), sentence, entity, rng)
-
-
-def _boolean(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, p = _draw(rng)
-    return _answered(boolean_question(entity, relation, rng.random() < 0.5, rng), p)
-
-
-def _boolean_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, _ = _draw(rng)
-    question = boolean_question(entity, relation, rng.random() < 0.5, rng)
-    return _unanswered(question, "The passage does not tell whether this is true.", entity, rng)
-
-
-def _options(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, p = _draw(rng)
-    return _answered(options_question(entity, relation, rng), p)
-
-
-def _options_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, _ = _draw(rng)
-    sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
-    return _unanswered(options_question(entity, relation, rng), sentence, entity, rng)
-
-
-def _both(rng: random.Random) -> tuple[str, str] | None:
-    """Two named facts: Continue if the first one's passage states the second, else a second retrieval."""
-    entity = rng.choice(world().rich[_pick(ENTITY_MIX, rng)])
-    owned = world().by_entity[entity.key]
-    keys = rng.sample(sorted({r for p in owned for r in p.relations}), 2)
-    asked = both_question(entity, (keys[0], keys[1]), rng)
-    first = rng.choice([p for p in owned if set(keys) & set(p.relations)])
-    here = [k for k in keys if k in first.relations]
-    said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
-    if len(here) == 2:
-        return asked.instruction, f"{said}{CONTINUE}{statement(entity, RELATIONS[here[1]])}{ISUSE[4]}"
-    other = keys[1 - keys.index(here[0])]
-    if rng.random() < SAME_AGAIN:
-        lacking = first if rng.random() < 0.5 else irrelevant_passage(entity, (other,), rng)
-        noun = RELATIONS[other].noun.format(x=entity.name)
-        return asked.instruction, f"{said}{fenced(lacking)}{IRRELEVANT}The passage does not give {noun}.{ISUSE[2]}"
-    second = rng.choice([p for p in owned if other in p.relations])
-    return asked.instruction, f"{said}{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}"
-
-
-def _long(rng: random.Random) -> tuple[str, str] | None:
-    """ "Tell me about X": two facts of one passage, the second continued, then one of another passage."""
-    entity = rng.choice(world().rich[_pick(ENTITY_MIX, rng)])
-    first, second = rng.sample(world().by_entity[entity.key], 2)
-    one, two, *_ = first.relations
-    said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
-    said += f"{CONTINUE}{statement(entity, RELATIONS[two])}"
-    instruction = long_question(entity, rng).instruction
-    if rng.random() < 0.2:
-        return instruction, said + ISUSE[3]
-    if rng.random() < SAME_AGAIN:
-        lacking = first if rng.random() < 0.5 else _elsewhere(entity, rng)
-        more = f"The passage says nothing more about {entity.name}."
-        return instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}"
-    third = statement(entity, RELATIONS[second.relations[0]])
-    return instruction, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}"
-
-
-def _elsewhere(entity: Entity, rng: random.Random) -> Passage:
-    """A passage that is not about the entity, likely about one of a similar name."""
-    return irrelevant_passage(
-        entity, tuple(dict.fromkeys(r for p in by_entity()[entity.key] for r in p.relations)), rng
-    )
-
-
-def _long_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, _, _ = _draw(rng)
-    p = _elsewhere(entity, rng)
-    instruction = long_question(entity, rng).instruction
-    return instruction, f"{fenced(p)}{IRRELEVANT}The passage is not about {entity.name}.{ISUSE[0]}"
 
 
 def joined(first: str, second: str) -> str:
     """Two statements as one sentence."""
-    return f"{first.removesuffix('.')}, and {second[0].lower() if second.startswith('The ') else second[0]}{second[1:]}"
+    if second.startswith(("The ", "A ", "In ", "People ")):
+        second = second[0].lower() + second[1:]
+    return f"{first.removesuffix('.')}, and {second}"
 
 
-def _verify(rng: random.Random) -> tuple[str, str] | None:
-    """A dictated statement, judged against a passage about the same fact."""
-    entity, relation, p = _draw(rng)
-    label, facts = _pick(VERIFY_MIX, rng)
-    others = [r for r in p.relations if r != relation]
-    elsewhere = [r for q in world().by_entity[entity.key] for r in q.relations if r not in p.relations]
-    truth = statement(entity, RELATIONS[relation])
-    wrong = [statement(entity, RELATIONS[relation], value) for value in wrong_values(entity, relation, 1, rng)]
-    utility = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}[label]
-    if label != FULLY and not wrong:
-        return None
-    if facts == 1:
-        said = truth if label == FULLY else wrong[0]
-    else:
-        other = rng.choice(others)
-        altered = [statement(entity, RELATIONS[other], value) for value in wrong_values(entity, other, 1, rng)]
-        other_truth = statement(entity, RELATIONS[other])
-        if label == FULLY:
-            pair = [truth, other_truth]
-        elif label == NO_SUPPORT:
-            if not altered:
-                return None
-            pair = [wrong[0], altered[0]]
-        elif elsewhere and rng.random() < 0.4:
-            pair = [truth, statement(entity, RELATIONS[rng.choice(elsewhere)])]
+Made = tuple[str, str] | None  # instruction and output; None where a draw has nothing fit
+
+
+class RowMaker:
+    """Draws rows of one side of the split in one wording; a method for each kind of row, named as in `MIX`."""
+
+    def __init__(self, rng: random.Random, side: str, wording: Wording):
+        self.rng, self.side, self.wording = rng, side, wording
+        self.world = world(side, wording)
+
+    def _answered(self, question: Question | None, p: Passage) -> Made:
+        if question is None:
+            return None
+        return question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}"
+
+    def _unanswered(self, question: Question | None, sentence: str, entity: Entity) -> Made:
+        if question is None:
+            return None
+        p = self.world.irrelevant(entity, question.relations, self.rng)
+        return question.instruction, f"{fenced(p)}{IRRELEVANT}{sentence}{ISUSE[0]}"
+
+    def short(self) -> Made:
+        entity, relation, p = self.world.draw(self.rng)
+        return self._answered(short_question(entity, relation, self.rng, self.wording), p)
+
+    def short_irrelevant(self) -> Made:
+        entity, relation, _ = self.world.draw(self.rng)
+        sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
+        return self._unanswered(short_question(entity, relation, self.rng, self.wording), sentence, entity)
+
+    def boolean(self) -> Made:
+        entity, relation, p = self.world.draw(self.rng)
+        return self._answered(boolean_question(entity, relation, self.rng.random() < 0.5, self.rng, self.wording), p)
+
+    def boolean_irrelevant(self) -> Made:
+        entity, relation, _ = self.world.draw(self.rng)
+        question = boolean_question(entity, relation, self.rng.random() < 0.5, self.rng, self.wording)
+        return self._unanswered(question, "The passage does not tell whether this is true.", entity)
+
+    def options(self) -> Made:
+        entity, relation, p = self.world.draw(self.rng)
+        return self._answered(options_question(entity, relation, self.rng, self.wording), p)
+
+    def options_irrelevant(self) -> Made:
+        entity, relation, _ = self.world.draw(self.rng)
+        sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
+        return self._unanswered(options_question(entity, relation, self.rng, self.wording), sentence, entity)
+
+    def both(self) -> Made:
+        """Two named facts: Continue if the first one's passage states the second, else a second retrieval."""
+        entity = self.world.draw_rich(self.rng)
+        owned = self.world.by_entity[entity.key]
+        keys = self.rng.sample(sorted({r for p in owned for r in p.relations}), 2)
+        asked = both_question(entity, (keys[0], keys[1]), self.rng, self.wording)
+        first = self.rng.choice([p for p in owned if set(keys) & set(p.relations)])
+        here = [k for k in keys if k in first.relations]
+        said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
+        if len(here) == 2:
+            return asked.instruction, f"{said}{CONTINUE}{statement(entity, RELATIONS[here[1]])}{ISUSE[4]}"
+        other = keys[1 - keys.index(here[0])]
+        if self.rng.random() < SAME_AGAIN:
+            lacking = first if self.rng.random() < 0.5 else self.world.irrelevant(entity, (other,), self.rng)
+            noun = RELATIONS[other].noun.format(x=entity.name)
+            return asked.instruction, f"{said}{fenced(lacking)}{IRRELEVANT}The passage does not give {noun}.{ISUSE[2]}"
+        second = self.rng.choice([p for p in owned if other in p.relations])
+        return (
+            asked.instruction,
+            f"{said}{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}",
+        )
+
+    def long(self) -> Made:
+        """ "Tell me about X": two facts of one passage, the second continued, then one of another passage."""
+        entity = self.world.draw_rich(self.rng)
+        first, second = self.rng.sample(self.world.by_entity[entity.key], 2)
+        one, two, *_ = first.relations
+        said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
+        said += f"{CONTINUE}{statement(entity, RELATIONS[two])}"
+        instruction = long_question(entity, self.rng, self.wording).instruction
+        if self.rng.random() < ONE_SIDED:
+            return instruction, said + ISUSE[3]
+        if self.rng.random() < SAME_AGAIN:
+            used_up = len(first.relations) == 2 and self.rng.random() < 0.5
+            lacking = first if used_up else self.world.about_another(entity, self.rng)
+            more = f"The passage says nothing more about {entity.name}."
+            return instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}"
+        third = statement(entity, RELATIONS[second.relations[0]])
+        return instruction, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}"
+
+    def long_irrelevant(self) -> Made:
+        entity, _, _ = self.world.draw(self.rng)
+        p = self.world.about_another(entity, self.rng)
+        instruction = long_question(entity, self.rng, self.wording).instruction
+        return instruction, f"{fenced(p)}{IRRELEVANT}The passage is not about {entity.name}.{ISUSE[0]}"
+
+    def verify(self) -> Made:
+        """A dictated statement, judged against a passage about the same fact."""
+        entity, relation, p = self.world.draw(self.rng)
+        label, facts = pick(VERIFY_MIX, self.rng)
+        others = [r for r in p.relations if r != relation]
+        elsewhere = [r for q in self.world.by_entity[entity.key] for r in q.relations if r not in p.relations]
+        truth = statement(entity, RELATIONS[relation])
+        wrong = [statement(entity, RELATIONS[relation], value) for value in wrong_values(entity, relation, 1, self.rng)]
+        utility = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}[label]
+        if label != FULLY and not wrong:
+            return None
+        if facts == 1:
+            said = truth if label == FULLY else wrong[0]
         else:
-            pair = [wrong[0], other_truth]
-        rng.shuffle(pair)
-        said = joined(*pair)
-    instruction = rng.choice(wordings(VERIFY, "ask", "train")).format(s=said)
-    return instruction, f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[utility]}"
+            other = self.rng.choice(others)
+            altered = [statement(entity, RELATIONS[other], value) for value in wrong_values(entity, other, 1, self.rng)]
+            other_truth = statement(entity, RELATIONS[other])
+            if label == FULLY:
+                pair = [truth, other_truth]
+            elif label == NO_SUPPORT:
+                if not altered:
+                    return None
+                pair = [wrong[0], altered[0]]
+            elif elsewhere and self.rng.random() < 0.4:
+                pair = [truth, statement(entity, RELATIONS[self.rng.choice(elsewhere)])]
+            else:
+                pair = [wrong[0], other_truth]
+            self.rng.shuffle(pair)
+            said = joined(*pair)
+        instruction = self.rng.choice(wordings(VERIFY, "ask", self.wording)).format(s=said)
+        return instruction, f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[utility]}"
+
+    def verify_irrelevant(self) -> Made:
+        entity, relation, _ = self.world.draw(self.rng)
+        truth = statement(entity, RELATIONS[relation])
+        instruction = self.rng.choice(wordings(VERIFY, "ask", self.wording)).format(s=truth)
+        p = self.world.irrelevant(entity, (relation,), self.rng)
+        return instruction, f"{fenced(p)}{IRRELEVANT}The passage does not tell whether this is true.{ISUSE[0]}"
+
+    def plain(self) -> Made:
+        task = plain.random_task(self.rng, self.side, self.wording)
+        return task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}"
 
 
-def _verify_irrelevant(rng: random.Random) -> tuple[str, str] | None:
-    entity, relation, _ = _draw(rng)
-    truth = statement(entity, RELATIONS[relation])
-    instruction = rng.choice(wordings(VERIFY, "ask", "train")).format(s=truth)
-    p = irrelevant_passage(entity, (relation,), rng)
-    return instruction, f"{fenced(p)}{IRRELEVANT}The passage does not tell whether this is true.{ISUSE[0]}"
+def labelled_rows(
+    side: str, seed: int, count: int, wording: Wording = "train", mix: Mapping[str, float] | None = None
+) -> Iterator[dict[str, str]]:
+    """`count` different rows about one side of the split, in the proportions of `mix` (`MIX`), fixed by the seed.
 
-
-def _plain(rng: random.Random) -> tuple[str, str] | None:
-    task = plain.training_task(rng)
-    return task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}"
-
-
-MAKERS: dict[str, Callable[[random.Random], tuple[str, str] | None]] = {
-    "short": _short, "short_irrelevant": _short_irrelevant, "boolean": _boolean,
-    "boolean_irrelevant": _boolean_irrelevant, "options": _options, "options_irrelevant": _options_irrelevant,
-    "both": _both, "long": _long, "long_irrelevant": _long_irrelevant, "verify": _verify,
-    "verify_irrelevant": _verify_irrelevant, "plain": _plain,
-}  # fmt: skip
-
-
-def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]]:
-    """`count` different rows in the proportions of `MIX`, the same for a seed on every machine."""
+    The side "heldout" gives rows to measure on: the same labels, for entities and, with the wording "heldout", for
+    wordings and passages that no training row has. Raises UserError for training rows in held-out wordings.
+    """
+    if side == "train" and wording != "train":
+        raise UserError("training rows have no held-out wordings; leave --wording out, or set --side=heldout")
     rng = random.Random(seed)
+    maker = RowMaker(rng, side, wording)
     seen: set[tuple[str, str]] = set()
     while len(seen) < count:
-        kind = _pick(MIX, rng)
-        made = MAKERS[kind](rng)
-        if made is None or made in seen or mentions("\n".join(made)):
+        kind = pick(mix or MIX, rng)
+        made = getattr(maker, kind)()
+        if made is None or made in seen or (side == "train" and mentions("\n".join(made))):
             continue
-        seen.add(made)
         instruction, output = made
-        identity = f"demo_{kind}_{len(seen) - 1}"
+        identity = f"demo_{kind}_{len(seen)}"
+        seen.add(made)
         yield {
+            "id": identity,
+            "dataset_name": f"demo_{kind}",
             "instruction": instruction,
             "input": "",
             "output": output,
-            "id": identity,
-            "dataset_name": f"demo_{kind}",
         }
+
+
+def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]]:
+    """`count` different training rows, the same for a seed on every machine."""
+    return labelled_rows("train", seed, count)

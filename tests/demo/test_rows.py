@@ -8,9 +8,9 @@ import pytest
 from selfrag_jax import reflection
 from selfrag_jax.demo import plain, questions
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.passages import passages
+from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import MIX, VERIFY, training_rows
+from selfrag_jax.demo.rows import MIX, VERIFY, labelled_rows, training_rows
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -21,7 +21,7 @@ SEGMENT = re.compile(
 
 @pytest.fixture(scope="module")
 def corpus():
-    return {(p.title, p.text): p for p in passages()}
+    return {(p.title, p.text): p for wording in WORDINGS for p in passages(wording)}
 
 
 def segments(output: str) -> list[re.Match]:
@@ -50,6 +50,14 @@ def test_grammar(rows):
             assert supported == (match["rel"] == "[Relevant]"), output
         assert not segments(output)[0]["cont"], output
     assert len({row["id"] for row in rows}) == len({(r["instruction"], r["output"]) for r in rows}) == len(rows)
+
+
+def test_held_out_rows_carry_right_labels_too(corpus):
+    for wording in WORDINGS:
+        rows = list(labelled_rows("heldout", 2, 800, wording))
+        test_support_labels_follow_from_passage_and_sentence(rows, corpus)
+        test_relevance_follows_from_the_question(rows, corpus)
+        test_truth_values_and_options_agree_with_the_facts(rows)
 
 
 def test_support_labels_follow_from_passage_and_sentence(rows, corpus):
