@@ -163,11 +163,12 @@ def _shape(config: LlamaConfig) -> dict[str, int]:
 def fingerprint(params: Params, config: LlamaConfig) -> str:
     """A short name for the base weights: the same whatever they were loaded as, and with tokens added or not.
 
-    It covers the norms, 256 token rows and some rows of two matrices, rounded to bfloat16; they must be plain arrays.
+    It covers the norms, the first 32 token rows and some rows of two matrices, rounded to bfloat16. They must be
+    plain arrays.
     """
     digest = hashlib.sha256(json.dumps(_shape(config), sort_keys=True).encode())
     middle, blocks = config.num_layers // 2, params["blocks"]
-    parts = [params["final_norm"], blocks["attn_norm"], blocks["mlp_norm"], params["embed"][:256]]
+    parts = [params["final_norm"], blocks["attn_norm"], blocks["mlp_norm"], params["embed"][:32]]
     parts += [blocks[name][middle][:64] for name in ("q", "down")]
     for part in parts:
         digest.update(np.ascontiguousarray(np.asarray(part).astype(ml_dtypes.bfloat16)).tobytes())
@@ -191,8 +192,8 @@ def check_fits(
     found = fingerprint(params, config)
     if found != meta.base_fingerprint:
         raise UserError(
-            f"the adapter was trained on {meta.base_name} (fingerprint {meta.base_fingerprint[:12]}), but {source} holds"
-            f" other weights ({found[:12]}): set model.path to its base model, or model.adapter to another"
+            f"the adapter was trained on {meta.base_name} (fingerprint {meta.base_fingerprint[:12]}), but {source}"
+            f" holds other weights ({found[:12]}): set model.path to its base model, or model.adapter to another"
         )
     for token, number in meta.tokens.items():
         if number >= config.vocab_size or (tokens is not None and tokens.get(token) != number):
@@ -209,7 +210,8 @@ def save_adapter(directory: pathlib.Path, adapter: Adapter, meta: AdapterMeta, *
     Raises ValueError when a value does not fit the dtype.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    tensors = {name: np.asarray(array).astype(dtype) for name, array in _flat(adapter).items()}
+    with np.errstate(over="ignore"):  # checked below
+        tensors = {name: np.asarray(array).astype(dtype) for name, array in _flat(adapter).items()}
     for name, array in tensors.items():
         if not np.isfinite(array.astype(np.float32)).all():
             raise ValueError(f"the adapter's {name} holds values that are not finite in {np.dtype(dtype)}")
@@ -233,9 +235,11 @@ def load_adapter(directory: pathlib.Path) -> tuple[Adapter, AdapterMeta]:
         ) from None
     except ValueError as error:
         raise UserError(f"{card_path}: not valid JSON ({error}); fetch the adapter again") from None
-    version = card.pop("format_version", None)
+    version = card.pop("format_version", None) if isinstance(card, dict) else None
     if version != FORMAT_VERSION:
-        raise UserError(f"{card_path}: format version {version}, but this program reads {FORMAT_VERSION}")
+        raise UserError(
+            f"{card_path}: format version {version}, but this program reads {FORMAT_VERSION}; fetch the adapter again"
+        )
     file = safetensors.SafetensorsFile(path)
     digest = card.pop("weights_sha256", None)
     if hashlib.sha256(path.read_bytes()).hexdigest() != digest:

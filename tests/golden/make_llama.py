@@ -2,8 +2,8 @@
 
     python tests/golden/make_llama.py [path to SmolLM2-135M-Instruct.Q4_1.gguf]
 
-needs torch, transformers, gguf and accelerate, and writes beside itself. Weights of the small models are not stored: both
-sides draw them from `numpy`'s frozen legacy generator, seeded by the tensor's name.
+needs torch, transformers, gguf and accelerate, and writes beside itself. Weights of the small models are not stored:
+both sides draw them from `numpy`'s frozen legacy generator, seeded by the name of the tensor.
 """
 
 import pathlib

