@@ -2,7 +2,7 @@
 
 Flax NNX defines the modules: structure, shapes, initialisation and the arithmetic. The parameters live outside it as a
 plain nested dict of arrays in which every layer parameter is stacked on a leading `L`; `hidden_states` puts them back
-into the modules at trace time and walks the layers with `lax.scan`, so that these functions need no more than `jax.jit`.
+into the modules at trace time and walks the layers with `lax.scan`, so that these functions need only `jax.jit`.
 
 Shape letters: B batch, T tokens, L layers, D model, H heads, C head size, F hidden, V vocabulary, P positions.
 """

@@ -73,9 +73,10 @@ def _shard_path(directory: pathlib.Path, number: int) -> pathlib.Path:
 
 
 def _read_shard(path: pathlib.Path, shape: tuple[int, int]) -> np.ndarray | None:
-    if not path.is_file():
+    try:
+        shard = np.load(path, allow_pickle=False)
+    except (FileNotFoundError, ValueError, EOFError):  # not there, or torn by a crash of the machine
         return None
-    shard = np.load(path, allow_pickle=False)
     return shard if shard.shape == shape else None
 
 

@@ -5,7 +5,6 @@ the very same batches (`selfrag_jax.retrieval.embed`).
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 import pathlib
@@ -97,8 +96,8 @@ class Encoder:
         self.dim = config.hidden_size
         self.batch_tokens = batch_tokens
         self._tokenizer = tokenizer
+        self._config = config
         self._params = jax.device_put(params)
-        self._embed = jax.jit(functools.partial(_embed, config=config, normalize=identity.normalize))
 
     @classmethod
     def load(cls, config: RetrievalConfig) -> "Encoder":
@@ -145,7 +144,8 @@ class Encoder:
         for position, row in enumerate(batch.rows):
             tokens_BT[position, : len(ids[row])] = ids[row]
             lengths_B[position] = len(ids[row])
-        return np.asarray(self._embed(self._params, tokens_BT, lengths_B))[: len(batch.rows)]
+        embeddings_BD = _embed(self._params, self._config, tokens_BT, lengths_B, self.identity.normalize)
+        return np.asarray(embeddings_BD)[: len(batch.rows)]
 
     def encode(self, texts: Sequence[str], progress: bool = True) -> np.ndarray:
         """Embeddings f32 [N, D] in the order of `texts`, with a progress bar on stderr if `progress`."""
@@ -174,8 +174,8 @@ class Encoder:
         return np.concatenate(parts)
 
 
-def _embed(params, tokens_BT, lengths_B, *, config: bert.BertConfig, normalize: bool) -> jax.Array:
-    return bert.embed(params, config, tokens_BT, lengths_B, normalize)
+# Of the module, not of an encoder: a second encoder of the same shapes compiles nothing.
+_embed = jax.jit(bert.embed, static_argnames=("config", "normalize"))
 
 
 def identify(config: RetrievalConfig) -> EncoderIdentity:

@@ -197,7 +197,7 @@ def test_names_the_tensor_that_does_not_fit():
 
 
 def test_says_so_when_files_are_missing_or_truncated(tmp_path):
-    with pytest.raises(UserError, match="config.json: no such file"):
+    with pytest.raises(UserError, match=r"config\.json: no such file"):
         bert.BertConfig.from_directory(tmp_path)
     with pytest.raises(UserError, match="safetensors"):
         bert.load_params(tmp_path, CONFIG)
