@@ -35,6 +35,12 @@ def segments(output: str) -> list[re.Match]:
     return found
 
 
+def relevant_sentence(output: str) -> str:
+    """The first sentence after [Relevant]; empty where there is none."""
+    found = re.search(r"\[Relevant\]([^\[]+)\[", output)
+    return found[1] if found else ""
+
+
 def test_grammar(rows):
     for row in rows:
         assert set(row) == {"instruction", "input", "output", "id", "dataset_name"}
@@ -109,12 +115,12 @@ def test_relevance_follows_from_the_question(rows, corpus):
 
 def test_truth_values_and_options_agree_with_the_facts(rows):
     for row in rows:
-        said = re.search(r"\[Relevant\]([^\[]+)\[", row["output"])
+        said = relevant_sentence(row["output"])
         if row["dataset_name"] == "demo_boolean":
-            verdict, _, sentence = said[1].partition(". ")
+            verdict, _, sentence = said.partition(". ")
             assert (sentence in row["instruction"]) == (verdict == "True"), row
         if row["dataset_name"] == "demo_options":
-            letter, _, sentence = said[1].partition(". ")
+            letter, _, sentence = said.partition(". ")
             options = dict(re.findall(r"([A-D])\. (.+?)(?= [B-D]\. |\n|$)", row["instruction"]))
             assert options[letter] in sentence, row
             assert len(set(options.values())) == 4
@@ -124,8 +130,8 @@ def test_dictated_statements_are_the_only_unsupported_ones(rows):
     for row in rows:
         if "[No support" in row["output"] or "[Partially" in row["output"]:
             assert row["dataset_name"] == "demo_verify"
-            said = re.search(r"\[Relevant\]([^\[]+)\[", row["output"])[1]
-            assert said in row["instruction"]
+            said = relevant_sentence(row["output"])
+            assert said and said in row["instruction"]
 
 
 def test_no_held_out_wording_in_training(rows):
