@@ -10,10 +10,11 @@ def get_config() -> Config:
     config.data.rows = "demo"
     config.data.data_dir = "runs/demo/rows"
     config.data.sequence_length = 256
-    config.data.batch_size = 8
+    config.data.batch_size = 4
 
-    config.train.steps = 400
+    config.train.steps = 500
     config.train.learning_rate = 2e-3
     config.train.lora_rank = 8
     config.train.lora_alpha = 16.0
+    config.train.checkpoint_every = 50
     return config
