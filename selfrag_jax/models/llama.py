@@ -103,7 +103,10 @@ def axis_sizes(config: LlamaConfig, vocab_rows: int | None = None) -> dict[str, 
 
 
 class Block(nnx.Module):
-    """One layer: pre-norm attention and SwiGLU, each with a residual."""
+    """One layer: pre-norm attention and SwiGLU, each with a residual. Its parameters are those of `block_table`."""
+
+    attn_norm: nnx.Param
+    mlp_norm: nnx.Param
 
     def __init__(self, config: LlamaConfig, rngs: nnx.Rngs):
         self.config = config
@@ -195,11 +198,11 @@ def forward(
     tokens_T: jax.Array,
     positions_T: jax.Array,
     attend: Attend,
-    cache: Cache = None,
+    cache: Any = None,
     *,
     dtype: jnp.dtype | None = None,
     remat: bool = False,
-) -> tuple[jax.Array, Cache]:
+) -> tuple[jax.Array, Any]:
     """Hidden states after the final norm.
 
     Args:
