@@ -29,6 +29,9 @@ from selfrag_jax.models.llama_config import LlamaConfig
 
 Adapter = dict[str, Any]
 FORMAT_VERSION = 1
+# Products of at most this many multiplications stay in the cache, and OpenBLAS does them without waking its threads,
+# which on a busy machine spin for twenty times as long as the product takes.
+_SMALL_PRODUCT = 1 << 18
 TARGETS = ("q", "k", "v", "o", "gate", "up", "down")  # every matrix of a block
 
 
@@ -132,8 +135,11 @@ def _merged(w: Any, a: Any, b: Any, scale: float, in_place: bool) -> Any:
         return _merged_on_device(w, a, b, scale)
     out = w if in_place else w.copy()
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32) * np.float32(scale)
+    rows = max(1, _SMALL_PRODUCT // b[0].size)
     for layer in range(len(out)):
-        out[layer] += (a[layer] @ b[layer]).astype(out.dtype)
+        for start in range(0, len(a[layer]), rows):
+            piece = slice(start, start + rows)
+            out[layer, piece] += (a[layer, piece] @ b[layer]).astype(out.dtype, copy=False)
     return out
 
 
