@@ -16,7 +16,7 @@ import numpy as np
 
 from selfrag_jax.retrieval.encoder import Batch, Encoder, plan_batches, progress_bar
 
-SHARD_BATCHES = 64  # with 1024 tokens a batch: about ten seconds of two cores
+SHARD_BATCHES = 16  # with 1024 tokens a batch: two or three seconds of two cores
 
 
 def embed_texts(encoder: Encoder, texts: Sequence[str], directory: pathlib.Path, progress: bool = True) -> np.ndarray:
