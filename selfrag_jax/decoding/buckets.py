@@ -4,8 +4,8 @@ Every combination is a compilation, so the steps are wide where padding is cheap
 token, and tokens read onto them) and narrow where it is not (passages, of which every candidate has its own).
 """
 
-PREFIXES = tuple(64 << i for i in range(12))  # S: 64 … 131072
-BLOCKS = tuple(32 << i for i in range(13))  # T, tokens read onto a prefix in one call
+PREFIXES = tuple(128 << i for i in range(11))  # S: 128 … 131072
+BLOCKS = tuple(64 << i for i in range(12))  # T, tokens read onto a prefix in one call
 SUFFIXES = (1, *(half for i in range(11) for half in (64 << i, 96 << i)))  # P; [No Retrieval] alone is one token
 NEW_TOKENS = tuple(16 << i for i in range(12))  # M
 

@@ -55,9 +55,14 @@ class Engine:
 
     @classmethod
     def from_config(cls, config: Config, retriever: Retriever | None = None) -> "Engine":
-        """Load the model, adapter and tokenizer that `config.model` names. Raises UserError as the loaders do."""
-        from selfrag_jax.decoding.load import load_model
+        """Load what `config` names: model, adapter, tokenizer and, where none is given and there is one, the index.
 
+        The index is opened at the first retrieval. Raises UserError as the loaders do.
+        """
+        from selfrag_jax.decoding.load import IndexRetriever, load_model
+
+        if retriever is None and config.retrieval.index_dir:
+            retriever = IndexRetriever(config.retrieval)
         params, model_config, tokenizer = load_model(config.model)
         return cls(params, model_config, tokenizer, retriever, config.decode, config.retrieval.top_k)
 

@@ -210,4 +210,5 @@ def decode(
 
 def compilations() -> dict[str, int]:
     """How many shapes each device function has been compiled for in this process."""
-    return {f.__name__: f._cache_size() for f in (extend, choose, prefill, decode)}
+    functions: dict[str, Any] = {"extend": extend, "choose": choose, "prefill": prefill, "decode": decode}
+    return {name: function._cache_size() for name, function in functions.items()}

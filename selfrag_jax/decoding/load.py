@@ -1,10 +1,11 @@
-"""The model that a config names: weights, tokenizer, adapter and precision, fitted to each other."""
+"""What a config names: the model (weights, tokenizer, adapter, precision, fitted to each other) and the retriever."""
 
 import jax
 import jax.numpy as jnp
 
 from selfrag_jax import paths
-from selfrag_jax.config import ModelConfig
+from selfrag_jax.config import ModelConfig, RetrievalConfig
+from selfrag_jax.decoding.retriever import Passage, Retriever
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import lora, weights
 from selfrag_jax.models.llama import Params
@@ -36,3 +37,24 @@ def load_model(config: ModelConfig) -> tuple[Params, LlamaConfig, Tokenizer]:
     elif config.weights != "f32":
         raise UserError(f"model.weights={config.weights!r} is not known; expected f32, bf16 or int8")
     return params, model_config, tokenizer
+
+
+class IndexRetriever:
+    """The config's index, opened when it is first needed: questions that bring their passages never need it."""
+
+    def __init__(self, config: RetrievalConfig):
+        self._config = config
+        self._opened: Retriever | None = None
+
+    def open(self) -> Retriever:
+        """Open index and encoder now. Raises UserError when either is missing or they do not fit together."""
+        if self._opened is None:
+            # Here and not above: decoding knows only the protocol, and opening costs what some runs never need.
+            from selfrag_jax.retrieval import retriever
+
+            self._opened = retriever.Retriever.load(self._config)
+        return self._opened
+
+    def retrieve(self, queries: list[str], k: int) -> list[list[Passage]]:
+        """As `Retriever.retrieve`."""
+        return self.open().retrieve(queries, k)

@@ -36,7 +36,7 @@ def _how(result: Result) -> str:
 
 
 def _table(result: Result) -> list[str]:
-    rows = [("", "segment", "passage", "p(Relevant)", "IsSup", "IsUse", "total", "text")]
+    rows: list[tuple[str, ...]] = [("", "segment", "passage", "p(Relevant)", "IsSup", "IsUse", "total", "text")]
     rows += [_row(result, candidate) for candidate in result.tree]
     widths = [max(len(row[i]) for row in rows) for i in range(7)]
     room = WIDTH - sum(widths) - 7 * 2
@@ -45,13 +45,8 @@ def _table(result: Result) -> list[str]:
 
 def _row(result: Result, candidate: Candidate) -> tuple[str, ...]:
     mark = "*" if candidate.node in result.segments else ("+" if candidate.kept else "")
-    if candidate.passage is not None:
-        passage = _short(result.passages[candidate.passage].title, 28)
-    else:
-        passage = "(none)"
-    segment = (
-        f"{candidate.depth + 1}" if candidate.parent is None else f"{candidate.depth + 1} after {candidate.parent + 1}"
-    )
+    passage = "(none)" if candidate.passage is None else _short(result.passages[candidate.passage].title, 28)
+    follows = "" if candidate.parent is None else f" after {candidate.parent + 1}"
     return (
         f"{mark}{candidate.node + 1}",
         f"{candidate.depth + 1}{follows}",

@@ -1,0 +1,146 @@
+"""The engine as its users meet it."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from selfrag_jax import reflection
+from selfrag_jax.config import DecodeConfig
+from selfrag_jax.decoding import generate
+from selfrag_jax.decoding.batch import Model
+from selfrag_jax.decoding.engine import Engine, Request
+from selfrag_jax.decoding.render import WIDTH, render
+from selfrag_jax.decoding.retriever import Passage
+from selfrag_jax.errors import UserError
+from tests.decoding.tiny import ListRetriever, some_passages, tiny
+
+
+def engine(model: Model, passages: list[Passage] | None = None, top_k: int = 3, **settings) -> Engine:
+    settings = {"retrieve": "always", "max_new_tokens": 30, "max_depth": 3, "min_group_mass": 0.01, **settings}
+    passages = some_passages(3) if passages is None else passages
+    config = DecodeConfig(**settings)
+    return Engine(model.params, model.config, model.tokenizer, ListRetriever(passages), config, top_k)
+
+
+@dataclasses.dataclass
+class Recorder:
+    """A retriever that remembers what it was asked."""
+
+    passages: list[Passage]
+    queries: list[str] = dataclasses.field(default_factory=list)
+
+    def retrieve(self, queries: list[str], k: int) -> list[list[Passage]]:
+        self.queries += queries
+        return [self.passages[:k] for _ in queries]
+
+
+QUESTIONS = [Request("w1 w2"), Request("w3 w3 w4 w5", "w6"), Request("w9 w8 w7"), Request("w20")]
+
+
+@pytest.mark.parametrize("history", ["segments", "passages"])
+def test_many_questions_are_one_by_one(history):
+    asked = engine(tiny(1), history=history, retrieve="threshold")
+    together = asked.answer_batch(QUESTIONS)
+    for request, found in zip(QUESTIONS, together, strict=True):
+        alone = asked.answer(request.instruction, request.input)
+        assert (found.instruction, found.text, found.counts) == (request.instruction, alone.text, alone.counts)
+        assert [c.tokens for c in found.tree] == [c.tokens for c in alone.tree]
+        np.testing.assert_allclose([c.path_score for c in found.tree], [c.path_score for c in alone.tree], atol=1e-4)
+
+
+def test_nothing_compiles_twice():
+    asked = engine(tiny(1), retrieve="threshold", history="segments")
+    asked.answer_batch(QUESTIONS)
+    for request in QUESTIONS:
+        asked.answer(request.instruction, request.input)
+    before = generate.compilations()
+    rng = np.random.default_rng(0)
+    again = engine(tiny(1), some_passages(3, 5), threshold=0.9, w_issup=3.0, combine="sum", max_depth=2)
+    warm = engine(tiny(1), retrieve="threshold", history="segments")
+    for _ in range(6):
+        words = " ".join(f"w{i}" for i in rng.integers(0, 40, rng.integers(1, 20)))
+        warm.answer(words)
+        again.answer(words)
+    after = generate.compilations()
+    assert after["decode"] <= before["decode"] + 1 and after["prefill"] <= before["prefill"] + 1
+    assert sum(after.values()) <= sum(before.values()) + 4  # what `always` needs and `threshold` did not
+    for number in range(6):
+        again.answer(f"w{number} w3")
+        warm.answer(f"w{number} w3")
+    assert generate.compilations() == after
+
+
+def test_given_passages_replace_the_retriever_in_their_order():
+    given = some_passages(5, seed=3)
+    result = engine(tiny(1), passages=[]).answer("w1 w2", passages=given)
+    first = [c for c in result.tree if c.depth == 0]
+    assert [result.passages[c.passage].id for c in first if c.passage is not None] == ["p0", "p1", "p2"]
+
+
+def test_later_queries_carry_the_last_segment():
+    model = tiny(0)
+    recorder = Recorder(some_passages(3))
+    asked = engine(model)
+    asked.retriever = recorder
+    result = asked.answer("w1 w2")
+    assert recorder.queries[0] == "w1 w2"
+    parents = {c.parent for c in result.tree if c.depth == 1}
+    assert parents
+    for parent in parents:
+        assert f"w1 w2 {result.tree[parent].text}".strip() in recorder.queries
+    assert result.counts.retrievals == len(recorder.queries)
+
+
+def test_no_passage_found():
+    result = engine(tiny(1), passages=[]).answer("w1 w2")
+    assert result.citations == () and all(c.passage is None and c.isrel is None for c in result.tree)
+    assert any("no passage" in note for note in result.notes)
+
+
+def test_a_long_passage_is_cut_at_a_token_and_said():
+    model = tiny(1, max_positions=96)
+    long = Passage("p", "w1", " ".join(f"w{i % 40}" for i in range(400)))
+    result = engine(model, [long, *some_passages(1)]).answer("w1 w2")
+    assert result.tree[0].passage_cut and not result.tree[1].passage_cut
+    assert "was cut to" in result.notes[0]
+    for c in result.tree:
+        assert len(c.tokens) >= 1
+    uncut = model.tokenizer.encode_passage(long.title, long.text)
+    cut = model.tokenizer.encode_passage(long.title, long.text, max_tokens=60)
+    assert cut[-1] == uncut[-1] == model.ids.paragraph_end
+
+
+@pytest.mark.parametrize(("question", "message"), [("  \n", "is empty"), ("w1 " * 600, "tokens, but the model's")])
+def test_bad_questions(question, message):
+    with pytest.raises(UserError, match=message):
+        engine(tiny(1)).answer(question)
+
+
+def test_retrieval_without_an_index():
+    asked = engine(tiny(1))
+    asked.retriever = None
+    with pytest.raises(UserError, match="no index"):
+        asked.answer("w1")
+
+
+def test_result_serialises_and_renders():
+    result = engine(tiny(1)).answer("w1 w2")
+    plain = json.loads(result.to_json())
+    assert plain["version"] == 1 and "timings" not in plain and plain["text"] == result.text
+    assert "timings" in json.loads(result.to_json(timings=True))
+    assert plain["tree"][0]["isrel"]["probabilities"].keys() == {reflection.IRRELEVANT, reflection.RELEVANT}
+    assert [node for node in result.segments if not result.tree[node].kept] == []
+    assert result.tree[result.segments[-1]].path_score == max(c.path_score for c in result.tree if c.node in {
+        path.nodes[-1] for path in result.paths
+    })  # fmt: skip
+    shown = render(result)
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    assert "retrieved" in shown and "p(Relevant)" in shown
+    assert "answered without retrieval (p(Retrieval)=" in render(engine(tiny(1), retrieve="never").answer("w1 w2"))
+
+
+def test_an_answer_is_the_same_again():
+    asked = engine(tiny(2))
+    assert asked.answer("w5 w6").to_json() == asked.answer("w5 w6").to_json()
