@@ -12,7 +12,7 @@ def get_config() -> Config:
     config.data.sequence_length = 256
     config.data.batch_size = 4
 
-    config.train.steps = 500
+    config.train.steps = 400
     config.train.learning_rate = 2e-3
     config.train.lora_rank = 8
     config.train.lora_alpha = 16.0

@@ -57,8 +57,8 @@ from selfrag_jax.reflection import (
 
 # The share of each kind of row, in parts.
 MIX = {
-    "short": 22,  # relevant passage, the fact copied
-    "short_irrelevant": 19,
+    "short": 21,  # relevant passage, the fact copied
+    "short_irrelevant": 23,
     "boolean": 8,
     "boolean_irrelevant": 3,
     "options": 7,
@@ -68,7 +68,7 @@ MIX = {
     "long_irrelevant": 3,
     "verify": 11,  # a dictated statement: fully, partially or not supported
     "verify_irrelevant": 1,
-    "plain": 18,  # no retrieval; short, so they cost little
+    "plain": 15,  # no retrieval; short, so they cost little
 }
 # What a dictated statement is: its IsSup and how many facts it joins, in parts.
 VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
