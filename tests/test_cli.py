@@ -1,6 +1,5 @@
 """The command line: what a user types, what he gets, and one line where it is wrong."""
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -12,7 +11,7 @@ import pytest
 from selfrag_jax import cli
 from selfrag_jax.cli import decode
 from selfrag_jax.cli.flags import parse
-from selfrag_jax.decoding.retriever import Passage
+from selfrag_jax.decoding.result import Choice, CitedPassage, Counts, Result, Sentence
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.metrics import match, normalise
 
@@ -181,14 +180,12 @@ def test_a_closed_pipe_is_not_a_fault():
     assert done.stderr == ""
 
 
-@dataclasses.dataclass
-class FakeResult:
-    text: str
-    retrievals: int
-    citations: list[Passage]
-
-    def to_json(self):
-        return {"version": 1, "text": self.text}
+def result(text: str, sentences: list[Sentence], cited: list[CitedPassage]) -> Result:
+    """An answer as the engine gives it, without a tree."""
+    choice = Choice("retrieve" if cited else "none", {}, 0.0, 1.0, "")
+    nothing = {"segments": (), "passages": (), "tree": (), "paths": ()}
+    counts = Counts(retrievals=len(cited), prefilled_tokens=9, decoded_tokens=9)
+    return Result("", "", text, tuple(sentences), tuple(cited), **nothing, first_decision=choice, counts=counts)
 
 
 class FakeEngine:
@@ -203,14 +200,17 @@ class FakeEngine:
         if len(instruction) > 60:
             raise UserError("the question has 99 tokens; the context holds 64")
         if passages:
-            return FakeResult(f"{passages[0].text} [1]. See [2].", 1, passages[:1])
-        return FakeResult("Mice.", 0, [])
+            given = passages[0]
+            cited = CitedPassage(1, given.id, given.title, given.text, given.score)
+            said = f"{given.text}."
+            return result(f"{said} See [2].", [Sentence(said, (1,), 0), Sentence("See [2].", (), 0)], [cited])
+        return result("Mice.", [Sentence("Mice.", (), 0)], [])
 
 
 @pytest.fixture
 def fake_engine(monkeypatch):
     FakeEngine.loaded = 0
-    monkeypatch.setattr(decode, "_load_engine", lambda config: FakeEngine())
+    monkeypatch.setattr(decode, "_load_engine", lambda config, needs_index=True: FakeEngine())
 
 
 ROWS = [
@@ -243,7 +243,7 @@ def test_a_file_of_questions(tmp_path, fake_engine, capsys):
         "output": "It is Vaduz [1]. See [2].",
         "answer": "It is Vaduz. See [2].",
         "retrievals": 1,
-        "citations": [{"n": 1, "id": "1:1", "title": "X", "text": "It is Vaduz", "score": 0.5}],
+        "citations": [{"number": 1, "id": "1:1", "title": "X", "text": "It is Vaduz", "score": 0.5}],
         "answers": ["Vaduz"],
         "correct": True,
     }
@@ -291,7 +291,8 @@ def test_shares_of_a_file(tmp_path, fake_engine, capsys):
 
 def test_json_for_machines(fake_engine, capsys):
     assert cli.main(["decode", "Plural of mouse?", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"version": 1, "text": "Mice."}
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["version"], printed["text"], printed["counts"]["retrievals"]) == (1, "Mice.", 0)
 
 
 def test_normalise():

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import json
 import pathlib
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from selfrag_jax.runner import Report, RowError, each_row, processes_from_enviro
 
 if TYPE_CHECKING:
     from selfrag_jax.data.rows import QuestionRow
-    from selfrag_jax.decoding.engine import Engine, Result
+    from selfrag_jax.decoding.engine import Engine
 
 USAGE = 'decode.py "question" [flags]   or   decode.py --input=rows.jsonl --output=answers.jsonl [flags]'
 SUMMARY = "Answers with Self-RAG: retrieves where the model asks for it, criticises every candidate, cites."
@@ -68,19 +67,24 @@ def _the_question(questions: list[str], invocation: Invocation) -> str:
     return questions[0]
 
 
-def _load_engine(config: Config) -> "Engine":
+def _load_engine(config: Config, needs_index: bool = True) -> "Engine":
+    """The engine; where the index is needed it is opened first, since that is quick and the likeliest to be missing."""
     from selfrag_jax import compilation_cache
 
     compilation_cache.enable()
     from selfrag_jax.decoding.engine import Engine
+    from selfrag_jax.decoding.load import IndexRetriever
 
-    return Engine.from_config(config)
+    retriever = IndexRetriever(config.retrieval)
+    if needs_index and config.decode.retrieve != "never":
+        retriever.open()
+    return Engine.from_config(config, retriever)
 
 
 def _answer_one(invocation: Invocation, question: str) -> None:
     result = _load_engine(invocation.config).answer(question)
     if invocation["json"]:
-        print(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        print(result.to_json(timings=True, indent=2))
         return
     from selfrag_jax.decoding.render import render
 
@@ -103,7 +107,8 @@ def _answer_file(invocation: Invocation) -> None:
     if not rows:
         raise UserError(f"{source}: holds no rows")
     config, tree = invocation.config, invocation["tree"]
-    engine = functools.cache(functools.partial(_load_engine, config))  # not loaded when every unit is finished
+    needs_index = not all(row.ctxs for row in rows)
+    engine = functools.cache(lambda: _load_engine(config, needs_index))  # not loaded when every unit is finished
     report = run_units(
         rows,
         each_row(lambda row: answer_row(engine(), row, tree)),
@@ -136,6 +141,7 @@ def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict
     Passages that come with the row are used in their order; otherwise the engine retrieves. Raises RowError for a row
     that the engine refuses, such as a question longer than the context.
     """
+    from selfrag_jax.decoding.render import answer_text
     from selfrag_jax.decoding.retriever import Passage
 
     given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
@@ -143,27 +149,20 @@ def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict
         result = engine.answer(row.instruction, row.input, given or None)
     except UserError as error:
         raise RowError(row.id, str(error)) from error
-    plain = plain_text(result)
     answered: dict[str, Any] = {"id": row.id, "question": row.instruction}
     if row.input:
         answered["input"] = row.input
     answered |= {
-        "output": result.text,
-        "answer": plain,
-        "retrievals": result.retrievals,
-        "citations": [{"n": n, **dataclasses.asdict(p)} for n, p in enumerate(result.citations, 1)],
+        "output": answer_text(result),
+        "answer": result.text,
+        "retrievals": result.counts.retrievals,
+        "citations": [dataclasses.asdict(passage) for passage in result.citations],
     }
     if row.answers:
-        answered |= {"answers": list(row.answers), "correct": match(plain, row.answers)}
+        answered |= {"answers": list(row.answers), "correct": match(result.text, row.answers)}
     if tree:
-        answered["tree"] = result.to_json()
+        answered["tree"] = result.to_dict()
     return answered
-
-
-def plain_text(result: "Result") -> str:
-    """The answer without its citation marks `[n]`; other brackets stay."""
-    known = {str(n) for n in range(1, len(result.citations) + 1)}
-    return re.sub(r" ?\[(\d+)\]", lambda mark: "" if mark[1] in known else mark[0], result.text)
 
 
 def summary(output: pathlib.Path, report: Report) -> str:
