@@ -185,8 +185,8 @@ def identify(config: RetrievalConfig) -> EncoderIdentity:
     """
     directory = resolve(config.encoder)
     weights = _sha256(*sorted(directory.glob("*.safetensors")))
-    others = [_sha256(directory / name) for name in ("config.json", "tokenizer.json")]
-    return EncoderIdentity(config.encoder, weights, *others, normalize=config.normalize, max_length=config.max_length)
+    shape, tokenizer = _sha256(directory / "config.json"), _sha256(directory / "tokenizer.json")
+    return EncoderIdentity(config.encoder, weights, shape, tokenizer, config.normalize, config.max_length)
 
 
 def _sha256(*paths: pathlib.Path) -> str:

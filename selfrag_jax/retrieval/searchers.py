@@ -178,4 +178,5 @@ class ExactSearcher:
 @functools.partial(jax.jit, static_argnames="k")
 def _exact_top_k(embeddings_ND: jax.Array, queries_BD: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
     scores_BN = jax.numpy.matmul(queries_BD, embeddings_ND.T, precision=jax.lax.Precision.HIGHEST)
-    return jax.lax.top_k(scores_BN, k)  # type: ignore[return-value]
+    scores_BK, rows_BK = jax.lax.top_k(scores_BN, k)
+    return scores_BK, rows_BK
