@@ -22,6 +22,8 @@ def resolve(path: str) -> pathlib.Path:
     if spec is None or not spec.submodule_search_locations:
         raise UserError(f"{path}: the package {name} is not installed; run `make install`")
     found = sorted(glob.glob(pattern, root_dir=spec.submodule_search_locations[0])) if pattern else ["."]
-    if len(found) != 1:
-        raise UserError(f"{path}: {len(found)} files match in the package {name}; expected one")
+    if not found:
+        raise UserError(f"{path}: the package {name} has no such file; correct the path, or reinstall the package")
+    if len(found) > 1:
+        raise UserError(f"{path}: {len(found)} files match in the package {name}; name one of them")
     return pathlib.Path(spec.submodule_search_locations[0], found[0])

@@ -9,6 +9,7 @@ import sys
 import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = pathlib.Path(__file__).parent.parent
 FORBIDDEN = {"torch", "tensorflow", "tensorflow-cpu", "tf-keras", "keras", "sentence-transformers"}
@@ -40,10 +41,9 @@ def test_constraints_pin_every_requirement(project):
 
 
 def test_constraints_fit_the_requirements(project):
-    requirements = pytest.importorskip("packaging.requirements")
     pinned = pins("constraints.txt")
     for line in project["dependencies"] + project["optional-dependencies"]["test"]:
-        requirement = requirements.Requirement(line)
+        requirement = Requirement(line)
         assert requirement.specifier.contains(pinned[canonical(requirement.name)]), line
 
 
@@ -53,8 +53,7 @@ def test_neither_torch_nor_tensorflow_is_asked_for(project):
 
 
 def test_scann_is_asked_for_only_where_it_has_wheels(project):
-    requirements = pytest.importorskip("packaging.requirements")
-    scann = next(r for r in map(requirements.Requirement, project["dependencies"]) if r.name == "scann")
+    scann = next(r for r in map(Requirement, project["dependencies"]) if r.name == "scann")
     linux = {"sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.11"}
     assert scann.marker.evaluate(linux)
     assert scann.marker.evaluate({**linux, "platform_machine": "aarch64"})
