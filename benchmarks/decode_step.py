@@ -4,8 +4,8 @@
     python benchmarks/decode_step.py --random        # random weights of the same shapes
     python benchmarks/decode_step.py --layouts=RNLKSC,RNLSKC,LRNKSC,LSRNKC --candidates=5,40 --precisions=f32
 
-One question, a prefix of 64 positions, a passage bucket of 96. A step's time is the difference of a long and a short run
-of the loop over the difference in steps, so that starting it costs nothing; the figures are medians over several
+One question, a prefix of 64 positions, a passage bucket of 96. A step's time is the difference of a long and a short
+run of the loop over the difference in steps, so that starting it costs nothing; the figures are medians over several
 rounds in which all variants alternate. The floor is the bytes that a step must read (weights, the prefix once, every
 candidate's suffix) over the memory bandwidth measured in the same run. Layouts are orders of the suffix cache's axes
 (`selfrag_jax/decoding/cache.py`); the first one in the list is used for all precisions, the others for f32.
@@ -148,9 +148,10 @@ def measure(variants: list[Variant], rounds: int) -> None:
     speed = float(np.median(speeds))
     for v in variants:
         step, floor = float(np.median(v.seconds)) * 1e3, v.floor_bytes / speed * 1e3
+        floor_ms = f"{floor:.1f} ({speed / 1e9:.0f} GB/s)"
         spread = f"{min(v.seconds) * 1e3:.1f}–{max(v.seconds) * 1e3:.1f}"
         print(
-            f"| {v.candidates} | {v.precision} | {v.layout} | {step:.1f} | {spread} | {floor:.1f} ({speed / 1e9:.0f} GB/s)"
+            f"| {v.candidates} | {v.precision} | {v.layout} | {step:.1f} | {spread} | {floor_ms}"
             f" | {floor / step:.0%} | {v.temporaries / 1e6:.0f} / {v.cache_bytes / 1e6:.0f} |",
             flush=True,
         )

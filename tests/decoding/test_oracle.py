@@ -33,7 +33,8 @@ def test_same_tree(seed, tied):
     passages = some_passages(3, seed)
     encoded = [model.tokenizer.encode_passage(p.title, p.text) for p in passages]
     compared = 0
-    cases = CASES[:2] if tied else CASES
+    # A tied model is another program to compile: one segment of it is enough.
+    cases = [{**changes, "max_depth": 1} for changes in CASES[:2]] if tied else CASES
     for number, changes in enumerate(cases):
         config = settings(**changes)
         engine = Engine(model.params, c, model.tokenizer, ListRetriever(passages), config, top_k=3)
@@ -55,4 +56,4 @@ def test_same_tree(seed, tied):
             assert found.path_score == pytest.approx(node.score, rel=1e-4, abs=1e-4)
         assert {candidate.node for candidate in result.tree if candidate.kept} == wanted.kept
         assert result.segments[-1] == wanted.best
-    assert compared >= len(cases) - 2, "too many near-ties to call this a comparison"
+    assert compared >= len(cases) - (0 if tied else 2), "too many near-ties to call this a comparison"
