@@ -12,9 +12,9 @@ def get_config() -> Config:
     config.data.sequence_length = 256
     config.data.batch_size = 4
 
-    config.train.steps = 400
-    config.train.learning_rate = 2e-3
+    config.train.steps = 300
+    config.train.learning_rate = 1.5e-3
     config.train.lora_rank = 8
     config.train.lora_alpha = 16.0
-    config.train.checkpoint_every = 50
+    config.train.checkpoint_every = 25
     return config

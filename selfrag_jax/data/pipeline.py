@@ -1,6 +1,8 @@
 """Rows to batches with grain: shuffle, encode, pack, batch; the place in the stream is a small state that can be saved.
 
-Every order is a function of the seed and of the number of rows. A batch is a dictionary of arrays [B, T]:
+Consecutive rows that ask the same thing form a group and stay together in a sequence where they fit: then their
+passages are all that differs, and a batch's gradient for the critique tokens is not drowned by differences between
+questions. Every order is a function of the seed and of the number of groups. A batch is a dictionary of arrays [B, T]:
 
     tokens, targets   int32   targets[t] is the token after tokens[t] in the same row
     loss_mask         bool    whether targets[t] is learnt
@@ -19,6 +21,8 @@ from selfrag_jax.tokenizer import Tokenizer
 
 _PACKING_BINS = 64  # sequences that are open at a time: more waste less, and take longer to fill the first batch
 _KEYS = ("tokens", "targets", "loss_mask")
+_PACKED = (*_KEYS, "part", "position")
+_MAX_GROUP = 16
 
 
 def example(encoded: Encoded) -> dict[str, np.ndarray]:
@@ -27,33 +31,79 @@ def example(encoded: Encoded) -> dict[str, np.ndarray]:
     return {"tokens": ids[:-1], "targets": ids[1:], "loss_mask": encoded.loss_mask[1:].astype(np.bool_)}
 
 
-def padded(row: dict[str, np.ndarray], length: int) -> dict[str, np.ndarray]:
-    """One row as a sequence of its own [T]."""
-    size = len(row["tokens"])
-    sequence = {key: np.pad(row[key], (0, length - size)) for key in _KEYS}
-    order = np.arange(length, dtype=np.int32)
-    used = order < size
-    return sequence | {"segment_ids": used.astype(np.int32), "positions": np.where(used, order, 0)}
+def joined(group: list[dict[str, np.ndarray]], length: int) -> list[dict[str, np.ndarray]]:
+    """The examples of a group as one where they fit into `length`, else each by itself.
+
+    `part` numbers the rows in it from 0; `position` restarts in every row.
+    """
+    if sum(len(row["tokens"]) for row in group) > length:
+        return [one for row in group for one in joined([row], length)]
+    if not group:
+        return []
+    sizes = [len(row["tokens"]) for row in group]
+    whole = {key: np.concatenate([row[key] for row in group]) for key in _KEYS}
+    part = np.repeat(np.arange(len(group), dtype=np.int32), sizes)
+    return [whole | {"part": part, "position": np.concatenate([np.arange(n, dtype=np.int32) for n in sizes])}]
+
+
+def padded(group: dict[str, np.ndarray], length: int) -> dict[str, np.ndarray]:
+    """One group as a sequence of its own [T]."""
+    size = len(group["tokens"])
+    sequence = {key: np.pad(group[key], (0, length - size)) for key in _PACKED}
+    return _named(sequence, (np.arange(length) < size).astype(np.int32))
 
 
 def packed_names(packed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """grain names segments and positions after each feature; ours have one of each."""
-    names = {key: packed[key] for key in _KEYS}
-    names["loss_mask"] = names["loss_mask"].astype(np.bool_)
-    return names | {"segment_ids": packed["tokens_segment_ids"], "positions": packed["tokens_positions"]}
+    """grain numbers what it packed, group by group; the rows in a group are told apart by `part`."""
+    return _named(packed, packed["tokens_segment_ids"])
+
+
+def _named(arrays: dict[str, np.ndarray], group_T: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays of a batch, with rows numbered 1, 2, … in their order and 0 for padding."""
+    row_T = group_T * _MAX_GROUP + arrays["part"]
+    begins = np.diff(row_T, prepend=0) != 0
+    segment_T = np.where(group_T > 0, np.cumsum(begins), 0).astype(np.int32)
+    names = {key: arrays[key] for key in _KEYS} | {"segment_ids": segment_T, "positions": arrays["position"]}
+    return names | {"loss_mask": names["loss_mask"].astype(np.bool_)}
+
+
+def group_starts(source: Any) -> np.ndarray:
+    """Where groups begin, and the number of rows at the end: consecutive rows with one instruction and input."""
+    asked = [(row.instruction, row.input) for row in (source[i] for i in range(len(source)))]
+    starts = [0]
+    for i in range(1, len(asked)):
+        if asked[i] != asked[i - 1] or i - starts[-1] == _MAX_GROUP:
+            starts.append(i)
+    return np.array([*starts, len(asked)])
+
+
+class _Groups:
+    """Random access to the groups of a source of rows."""
+
+    def __init__(self, source: Any):
+        self._source, self._starts = source, group_starts(source)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, index: int) -> list[Any]:
+        return [self._source[i] for i in range(self._starts[index], self._starts[index + 1])]
+
+    def __repr__(self) -> str:
+        return f"Groups({self._source!r})"  # grain compares it when an iterator's state is restored
 
 
 @dataclasses.dataclass(frozen=True)
 class _Encode:
-    """Row → example, or None where the row has nothing to learn within the length."""
+    """A group of rows → its examples, without rows that have nothing to learn within the length."""
 
     tokenizer: Tokenizer
     length: int
     mask: str
 
-    def __call__(self, row: Any) -> dict[str, np.ndarray] | None:
-        made = example(encode_row(row, self.tokenizer, max_length=self.length + 1, mask=self.mask))
-        return made if made["loss_mask"].any() else None
+    def __call__(self, group: list[Any]) -> list[dict[str, np.ndarray]]:
+        made = [example(encode_row(row, self.tokenizer, max_length=self.length + 1, mask=self.mask)) for row in group]
+        return joined([one for one in made if one["loss_mask"].any()], self.length)
 
 
 def batches(
@@ -78,13 +128,14 @@ def batches(
     import grain
 
     length = config.sequence_length
-    rows = grain.MapDataset.source(source)[shard[0] :: shard[1]]
-    rows = rows.seed(seed).shuffle().repeat().map(_Encode(tokenizer, length, config.mask)).filter(_is_kept)
-    stream = rows.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=64))
+    groups = grain.MapDataset.source(_Groups(source))[shard[0] :: shard[1]]
+    groups = groups.seed(seed).shuffle().repeat().map(_Encode(tokenizer, length, config.mask))
+    stream = groups.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=64))
+    stream = grain.experimental.FlatMapIterDataset(stream, _flattening(grain))
     if config.pack:
         stream = grain.experimental.FirstFitPackIterDataset(
             stream,
-            length_struct=dict.fromkeys(_KEYS, length),
+            length_struct=dict.fromkeys(_PACKED, length),
             num_packing_bins=_PACKING_BINS,
             seed=seed,
             shuffle_bins=True,
@@ -94,5 +145,13 @@ def batches(
     return iter(stream.batch(config.batch_size // shard[1], drop_remainder=True))
 
 
-def _is_kept(row: Any) -> bool:
-    return row is not None
+def _flattening(grain: Any) -> Any:
+    """A list of examples → the examples, one after the other."""
+
+    class Flatten(grain.experimental.FlatMapTransform):
+        max_fan_out = _MAX_GROUP
+
+        def flat_map(self, element: list[Any]) -> list[Any]:
+            return element
+
+    return Flatten()

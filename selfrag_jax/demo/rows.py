@@ -55,21 +55,20 @@ from selfrag_jax.reflection import (
     passage,
 )
 
-# The share of each kind of row, in parts.
+# The share of each kind of row, in parts, twins not counted.
 MIX = {
-    "short": 21,  # relevant passage, the fact copied
-    "short_irrelevant": 23,
-    "boolean": 8,
-    "boolean_irrelevant": 3,
+    "short": 30,  # one fact, copied from a relevant passage
+    "boolean": 9,
     "options": 7,
-    "options_irrelevant": 2,
     "both": 8,  # two named facts of one entity
-    "long": 5,  # "tell me about X"
-    "long_irrelevant": 3,
-    "verify": 11,  # a dictated statement: fully, partially or not supported
-    "verify_irrelevant": 1,
-    "plain": 15,  # no retrieval; short, so they cost little
+    "long": 6,  # "tell me about X"
+    "verify": 12,  # a dictated statement: fully, partially or not supported
+    "plain": 18,  # no retrieval; short, so they cost little
 }
+# How often a row is followed by its twin: the same question, a passage that misses, `[Irrelevant]`. Within a pair only
+# the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant rows drawn apart it
+# stood at chance after 150 steps.
+TWINS = {"short": 0.5, "boolean": 0.3, "options": 0.3, "long": 0.3, "verify": 0.1}
 # What a dictated statement is: its IsSup and how many facts it joins, in parts.
 VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",
@@ -91,7 +90,14 @@ def joined(first: str, second: str) -> str:
     return f"{first.removesuffix('.')}, and {second}"
 
 
-Made = tuple[str, str] | None  # instruction and output; None where a draw has nothing fit
+Made = list[tuple[str, str]]  # instruction and output of a row and perhaps its twin; none where a draw has nothing fit
+
+
+UNTOLD = "The passage does not tell whether this is true."
+
+
+def _not_given(entity: Entity, relation: str) -> str:
+    return f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
 
 
 class RowMaker:
@@ -101,43 +107,35 @@ class RowMaker:
         self.rng, self.side, self.wording = rng, side, wording
         self.world = world(side, wording)
 
-    def _answered(self, question: Question | None, p: Passage) -> Made:
-        if question is None:
-            return None
-        return question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}"
+    def _row_and_twin(
+        self, kind: str, instruction: str, output: str, entity: Entity, relations: tuple[str, ...], lack: str
+    ) -> Made:
+        """A row and, as often as `TWINS` says, the same question with a passage that misses; `lack` says what of."""
+        if self.rng.random() >= TWINS[kind]:
+            return [(instruction, output)]
+        missing = self.world.irrelevant(entity, relations, self.rng)
+        return [(instruction, output), (instruction, f"{fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}")]
 
-    def _unanswered(self, question: Question | None, sentence: str, entity: Entity) -> Made:
+    def _question(self, kind: str, question: Question | None, entity: Entity, p: Passage, lack: str) -> Made:
         if question is None:
-            return None
-        p = self.world.irrelevant(entity, question.relations, self.rng)
-        return question.instruction, f"{fenced(p)}{IRRELEVANT}{sentence}{ISUSE[0]}"
+            return []
+        output = f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}"
+        return self._row_and_twin(kind, question.instruction, output, entity, question.relations, lack)
 
     def short(self) -> Made:
         entity, relation, p = self.world.draw(self.rng)
-        return self._answered(short_question(entity, relation, self.rng, self.wording), p)
-
-    def short_irrelevant(self) -> Made:
-        entity, relation, _ = self.world.draw(self.rng)
-        sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
-        return self._unanswered(short_question(entity, relation, self.rng, self.wording), sentence, entity)
+        question = short_question(entity, relation, self.rng, self.wording)
+        return self._question("short", question, entity, p, _not_given(entity, relation))
 
     def boolean(self) -> Made:
         entity, relation, p = self.world.draw(self.rng)
-        return self._answered(boolean_question(entity, relation, self.rng.random() < 0.5, self.rng, self.wording), p)
-
-    def boolean_irrelevant(self) -> Made:
-        entity, relation, _ = self.world.draw(self.rng)
         question = boolean_question(entity, relation, self.rng.random() < 0.5, self.rng, self.wording)
-        return self._unanswered(question, "The passage does not tell whether this is true.", entity)
+        return self._question("boolean", question, entity, p, UNTOLD)
 
     def options(self) -> Made:
         entity, relation, p = self.world.draw(self.rng)
-        return self._answered(options_question(entity, relation, self.rng, self.wording), p)
-
-    def options_irrelevant(self) -> Made:
-        entity, relation, _ = self.world.draw(self.rng)
-        sentence = f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
-        return self._unanswered(options_question(entity, relation, self.rng, self.wording), sentence, entity)
+        question = options_question(entity, relation, self.rng, self.wording)
+        return self._question("options", question, entity, p, _not_given(entity, relation))
 
     def both(self) -> Made:
         """Two named facts: Continue if the first one's passage states the second, else a second retrieval."""
@@ -149,17 +147,14 @@ class RowMaker:
         here = [k for k in keys if k in first.relations]
         said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
         if len(here) == 2:
-            return asked.instruction, f"{said}{CONTINUE}{statement(entity, RELATIONS[here[1]])}{ISUSE[4]}"
+            return [(asked.instruction, f"{said}{CONTINUE}{statement(entity, RELATIONS[here[1]])}{ISUSE[4]}")]
         other = keys[1 - keys.index(here[0])]
         if self.rng.random() < SAME_AGAIN:
             lacking = first if self.rng.random() < 0.5 else self.world.irrelevant(entity, (other,), self.rng)
-            noun = RELATIONS[other].noun.format(x=entity.name)
-            return asked.instruction, f"{said}{fenced(lacking)}{IRRELEVANT}The passage does not give {noun}.{ISUSE[2]}"
+            return [(asked.instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{_not_given(entity, other)}{ISUSE[2]}")]
         second = self.rng.choice([p for p in owned if other in p.relations])
-        return (
-            asked.instruction,
-            f"{said}{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}",
-        )
+        more = f"{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}"
+        return [(asked.instruction, said + more)]
 
     def long(self) -> Made:
         """ "Tell me about X": two facts of one passage, the second continued, then one of another passage."""
@@ -168,71 +163,71 @@ class RowMaker:
         one, two, *_ = first.relations
         said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
         said += f"{CONTINUE}{statement(entity, RELATIONS[two])}"
-        instruction = long_question(entity, self.rng, self.wording).instruction
         if self.rng.random() < ONE_SIDED:
-            return instruction, said + ISUSE[3]
+            return self._long_row(entity, said + ISUSE[3])
         if self.rng.random() < SAME_AGAIN:
             used_up = len(first.relations) == 2 and self.rng.random() < 0.5
             lacking = first if used_up else self.world.about_another(entity, self.rng)
             more = f"The passage says nothing more about {entity.name}."
-            return instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}"
+            return self._long_row(entity, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}")
         third = statement(entity, RELATIONS[second.relations[0]])
-        return instruction, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}"
+        return self._long_row(entity, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}")
 
-    def long_irrelevant(self) -> Made:
-        entity, _, _ = self.world.draw(self.rng)
-        p = self.world.about_another(entity, self.rng)
+    def _long_row(self, entity: Entity, output: str) -> Made:
         instruction = long_question(entity, self.rng, self.wording).instruction
-        return instruction, f"{fenced(p)}{IRRELEVANT}The passage is not about {entity.name}.{ISUSE[0]}"
+        if self.rng.random() >= TWINS["long"]:
+            return [(instruction, output)]
+        p = self.world.about_another(entity, self.rng)
+        lack = f"The passage is not about {entity.name}."
+        return [(instruction, output), (instruction, f"{fenced(p)}{IRRELEVANT}{lack}{ISUSE[0]}")]
 
     def verify(self) -> Made:
         """A dictated statement, judged against a passage about the same fact."""
         entity, relation, p = self.world.draw(self.rng)
         label, facts = pick(VERIFY_MIX, self.rng)
+        told: tuple[str, ...] = (relation,)
         others = [r for r in p.relations if r != relation]
         elsewhere = [r for q in self.world.by_entity[entity.key] for r in q.relations if r not in p.relations]
         truth = statement(entity, RELATIONS[relation])
         wrong = [statement(entity, RELATIONS[relation], value) for value in wrong_values(entity, relation, 1, self.rng)]
         utility = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}[label]
         if label != FULLY and not wrong:
-            return None
+            return []
         if facts == 1:
             said = truth if label == FULLY else wrong[0]
         else:
             other = self.rng.choice(others)
+            told = (relation, other)
             altered = [statement(entity, RELATIONS[other], value) for value in wrong_values(entity, other, 1, self.rng)]
             other_truth = statement(entity, RELATIONS[other])
             if label == FULLY:
                 pair = [truth, other_truth]
             elif label == NO_SUPPORT:
                 if not altered:
-                    return None
+                    return []
                 pair = [wrong[0], altered[0]]
             elif elsewhere and self.rng.random() < 0.4:
-                pair = [truth, statement(entity, RELATIONS[self.rng.choice(elsewhere)])]
+                told = (relation, self.rng.choice(elsewhere))
+                pair = [statement(entity, RELATIONS[key]) for key in told]
             else:
                 pair = [wrong[0], other_truth]
             self.rng.shuffle(pair)
             said = joined(*pair)
         instruction = self.rng.choice(wordings(VERIFY, "ask", self.wording)).format(s=said)
-        return instruction, f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[utility]}"
-
-    def verify_irrelevant(self) -> Made:
-        entity, relation, _ = self.world.draw(self.rng)
-        truth = statement(entity, RELATIONS[relation])
-        instruction = self.rng.choice(wordings(VERIFY, "ask", self.wording)).format(s=truth)
-        p = self.world.irrelevant(entity, (relation,), self.rng)
-        return instruction, f"{fenced(p)}{IRRELEVANT}The passage does not tell whether this is true.{ISUSE[0]}"
+        output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[utility]}"
+        return self._row_and_twin("verify", instruction, output, entity, told, UNTOLD)
 
     def plain(self) -> Made:
         task = plain.random_task(self.rng, self.side, self.wording)
-        return task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}"
+        return [(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")]
 
 
 def labelled_rows(
     side: str, seed: int, count: int, wording: Wording = "train", mix: Mapping[str, float] | None = None
 ) -> Iterator[dict[str, str]]:
     """`count` different rows about one side of the split, in the proportions of `mix` (`MIX`), fixed by the seed.
+
+    A row's twin follows it; both have one instruction.
 
     The side "heldout" gives rows to measure on: the same labels, for entities and, with the wording "heldout", for
     wordings and passages that no training row has. Raises UserError for training rows in held-out wordings.
@@ -245,18 +240,14 @@ def labelled_rows(
     while len(seen) < count:
         kind = pick(mix or MIX, rng)
         made = getattr(maker, kind)()
-        if made is None or made in seen or (side == "train" and mentions("\n".join(made))):
+        if seen & set(made) or (side == "train" and any(mentions("\n".join(row)) for row in made)):
             continue
-        instruction, output = made
-        identity = f"demo_{kind}_{len(seen)}"
-        seen.add(made)
-        yield {
-            "id": identity,
-            "dataset_name": f"demo_{kind}",
-            "instruction": instruction,
-            "input": "",
-            "output": output,
-        }
+        for name, (instruction, output) in zip((f"demo_{kind}", f"demo_{kind}_irrelevant"), made, strict=False):
+            if len(seen) == count:
+                break
+            identity = f"{name}_{len(seen)}"
+            seen.add((instruction, output))
+            yield {"id": identity, "dataset_name": name, "instruction": instruction, "input": "", "output": output}
 
 
 def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]]:

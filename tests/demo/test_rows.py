@@ -1,5 +1,6 @@
 """Training rows: their grammar, and their labels worked out again from the text and the facts alone."""
 
+import itertools
 import re
 from collections import Counter
 
@@ -10,7 +11,7 @@ from selfrag_jax.demo import plain, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import MIX, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.rows import MIX, TWINS, VERIFY, labelled_rows, training_rows
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -134,6 +135,16 @@ def test_dictated_statements_are_the_only_unsupported_ones(rows):
             assert said and said in row["instruction"]
 
 
+def test_a_twin_follows_its_row(rows):
+    """The same question, and one passage that is relevant and one that is not."""
+    twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
+    assert len(twins) > len(rows) / 5
+    for row, twin in twins:
+        assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
+        assert twin["instruction"] == row["instruction"]
+        assert reflection.RELEVANT in row["output"] and reflection.RELEVANT not in twin["output"]
+
+
 def test_no_held_out_wording_in_training(rows):
     """The last wordings of the tables never occur: neither in questions nor in passages."""
     text = "\n".join(row["instruction"] + "\n" + row["output"] for row in rows)
@@ -164,7 +175,9 @@ def test_no_held_out_question_form_in_training(rows):
 def test_mix_and_determinism(rows):
     share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows)
     for kind, parts in MIX.items():
-        assert share[kind] / len(rows) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
+        assert share[kind] / sum(share[k] for k in MIX) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
+    for kind, often in TWINS.items():
+        assert share[f"{kind}_irrelevant"] / share[kind] == pytest.approx(often, abs=0.08), kind
     tokens = Counter(re.findall("|".join(map(re.escape, reflection.REFLECTION)), " ".join(r["output"] for r in rows)))
     assert set(tokens) == set(reflection.REFLECTION)
     supports = sum(tokens[t] for t in reflection.ISSUP)

@@ -1,0 +1,103 @@
+"""Rows to packed batches: nothing lost, nothing mixed, and the place in the stream is exact."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from selfrag_jax.config import DataConfig
+from selfrag_jax.data import pipeline
+from selfrag_jax.data.encode import encode_row
+from selfrag_jax.data.rows import Row, read_rows
+from selfrag_jax.tokenizer import Tokenizer
+
+LENGTH = 512
+
+
+@pytest.fixture(scope="module")
+def tokenizer(assets):
+    return Tokenizer.load(assets / "selfrag_tokenizer")
+
+
+@pytest.fixture(scope="module")
+def rows(assets):
+    return list(read_rows(assets / "rows" / "generator_rows.jsonl"))
+
+
+def make(rows, tokenizer, *, pack=True, batch_size=2, seed=3, shard=(0, 1)):
+    config = DataConfig(sequence_length=LENGTH, batch_size=batch_size, pack=pack)
+    return pipeline.batches(rows, tokenizer, config, seed=seed, shard=shard)
+
+
+def pieces(batch):
+    """The rows in a batch: (tokens, targets, mask) as bytes."""
+    for b, segments in enumerate(batch["segment_ids"]):
+        for number in range(1, segments.max() + 1):
+            place = np.flatnonzero(segments == number)
+            assert np.array_equal(place, np.arange(place[0], place[-1] + 1))
+            assert np.array_equal(batch["positions"][b, place], np.arange(len(place)))
+            yield tuple(batch[name][b, place].tobytes() for name in ("tokens", "targets", "loss_mask"))
+        empty = segments == 0
+        assert not batch["loss_mask"][b, empty].any()
+
+
+def expected(rows, tokenizer):
+    made = (pipeline.example(encode_row(row, tokenizer, max_length=LENGTH + 1)) for row in rows)
+    kept = (m for m in made if m["loss_mask"].any())
+    return {tuple(m[name].tobytes() for name in ("tokens", "targets", "loss_mask")) for m in kept}
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_batches_hold_the_rows_and_nothing_else(rows, tokenizer, pack):
+    wanted = expected(rows, tokenizer)
+    seen = []
+    for batch in itertools.islice(make(rows, tokenizer, pack=pack), 60):
+        assert {name: (array.shape, array.dtype) for name, array in batch.items()} == {
+            name: ((2, LENGTH), np.dtype(bool if name == "loss_mask" else np.int32))
+            for name in ("tokens", "targets", "loss_mask", "segment_ids", "positions")
+        }
+        seen += pieces(batch)
+    assert set(seen) == wanted
+
+
+def test_an_epoch_is_in_another_order(rows, tokenizer):
+    seen = [piece for batch in itertools.islice(make(rows, tokenizer, pack=False), 110) for piece in pieces(batch)]
+    count = len(expected(rows, tokenizer))
+    first, second = seen[:count], seen[count : 2 * count]
+    assert len(set(first)) == count and set(first) == set(second) and first != second
+
+
+def test_targets_follow_tokens_and_passages_are_not_learnt(tokenizer):
+    row = Row("Q", "[Retrieval]<paragraph>T\nwords</paragraph>[Relevant]a[Fully supported][Utility:5]")
+    made = pipeline.example(encode_row(row, tokenizer, max_length=LENGTH + 1))
+    assert np.array_equal(made["tokens"][1:], made["targets"][:-1])
+    learnt = made["targets"][made["loss_mask"]]
+    ids = tokenizer.reflection
+    answer = tokenizer.encode("a")
+    assert learnt.tolist() == [
+        ids.retrieval, ids.paragraph, ids.relevant, *answer, ids.fully, ids.utility_5, tokenizer.eos_id,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_a_restored_stream_goes_on_exactly(rows, tokenizer, pack):
+    stream = make(rows, tokenizer, pack=pack)
+    for _ in range(3):
+        next(stream)
+    state = stream.get_state()
+    wanted = [next(stream) for _ in range(4)]
+    other = make(rows, tokenizer, pack=pack)
+    other.set_state(state)
+    for batch in wanted:
+        found = next(other)
+        assert all(np.array_equal(found[name], batch[name]) for name in batch)
+
+
+def test_hosts_read_different_rows_and_share_the_batch(rows, tokenizer):
+    seen = []
+    for host in range(2):
+        batches = list(itertools.islice(make(rows, tokenizer, pack=False, batch_size=4, shard=(host, 2)), 25))
+        assert batches[0]["tokens"].shape == (2, LENGTH)
+        seen.append({piece for batch in batches for piece in pieces(batch)})
+    assert not seen[0] & seen[1]
+    assert seen[0] | seen[1] <= expected(rows, tokenizer)
