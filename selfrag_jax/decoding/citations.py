@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from selfrag_jax.decoding.result import CitedPassage, OfferedPassage, Sentence
 from selfrag_jax.decoding.search import Step
 
-# A sentence ends at its last mark of punctuation (and closing quotes), where space follows and no small letter.
-_END = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])|\n+")
 _CLOSING = re.compile(r"[.!?…。！？]+[\"'”’)\]]*$")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|No|vs|[0-9]{1,2})\.$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, without the space around them; initials, titles and "1." end none."""
+    """The sentences of a text, without the space around them; a line ends one, and a number like "1." begins one."""
+    import sentencex  # here: only answers need it
+
     sentences: list[str] = []
-    start = 0
-    for found in _END.finditer(text):
-        piece = text[start : found.start()] + found[0].rstrip()
-        if "\n" not in found[0] and _ABBREVIATION.search(piece):
-            continue
-        sentences.append(piece.strip())
-        start = found.end()
-    return [s for s in [*sentences, text[start:].strip()] if s]
+    for line in text.splitlines():
+        number = ""
+        for piece in (part.strip() for part in sentencex.segment("en", line)):
+            if piece.rstrip(".").isdigit():
+                number = f"{piece} "
+            elif piece:
+                sentences.append(number + piece)
+                number = ""
+        if number:
+            sentences.append(number.strip())
+    return sentences
 
 
 def is_supported(step: Step) -> bool:
