@@ -1,0 +1,49 @@
+"""The shipped adapter: it fits its base, and the demo answers with it."""
+
+import pytest
+
+from configs.demo import get_config
+from selfrag_jax.decoding.engine import Engine
+from selfrag_jax.decoding.retriever import Passage
+from selfrag_jax.demo.evaluation import evaluation_rows
+from selfrag_jax.evaluation.metrics import match
+from selfrag_jax.paths import resolve
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    config = get_config()
+    config.retrieval.index_dir = ""  # every question below brings its passages or needs none
+    return Engine.from_config(config)
+
+
+def share_right(engine: Engine, count: int) -> float:
+    """Of held-out short questions with their gold passage, how many are answered right and cite it."""
+    right = 0
+    for row in evaluation_rows("short", count, 0, gold=True):
+        given = [Passage(c["id"], c["title"], c["text"]) for c in row["ctxs"]]
+        result = engine.answer(row["instruction"], passages=given)
+        right += match(result.text, row["answers"]) and [p.id for p in result.citations] == [given[0].id]
+    return right / count
+
+
+def test_adapter_is_small_and_has_its_card():
+    folder = resolve(get_config().model.adapter)
+    names = {path.name for path in folder.iterdir()}
+    assert {"adapter.safetensors", "adapter.json", "config.json", "README.md", "metrics.jsonl"} <= names
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 6e6
+
+
+def test_held_out_questions_with_their_passage(engine):
+    assert share_right(engine, 6) >= 5 / 6
+
+
+@pytest.mark.slow
+def test_two_hundred_held_out_questions_with_their_passage(engine):
+    assert share_right(engine, 200) >= 0.95
+
+
+def test_a_plain_instruction_needs_no_retrieval(engine):
+    result = engine.answer("Write the plural of mouse.")
+    assert result.counts.retrievals == 0 and not result.citations
+    assert "mice" in result.text.lower()
