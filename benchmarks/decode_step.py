@@ -85,7 +85,7 @@ def make_variant(params, config: LlamaConfig, precision: str, candidates: int, l
 
     def arguments(steps: int):
         # The first token comes from the prefill, so a budget of n tokens is n - 1 steps.
-        return (params, prefix, last, lengths, valid, jnp.array([steps + 1], jnp.int32), never, *caches)
+        return (params, prefix, last, lengths, valid, jnp.full((1, candidates), steps + 1, jnp.int32), never, *caches)
 
     compiled = generate.decode.lower(*arguments(1), **static).compile()
 

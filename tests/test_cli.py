@@ -11,6 +11,7 @@ import pytest
 from selfrag_jax import cli
 from selfrag_jax.cli import decode
 from selfrag_jax.cli.flags import parse
+from selfrag_jax.decoding.citations import with_marks
 from selfrag_jax.decoding.result import Choice, CitedPassage, Counts, Result, Sentence
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.metrics import match, normalise
@@ -185,7 +186,8 @@ def result(text: str, sentences: list[Sentence], cited: list[CitedPassage]) -> R
     choice = Choice("retrieve" if cited else "none", {}, 0.0, 1.0, "")
     nothing = {"segments": (), "passages": (), "tree": (), "paths": ()}
     counts = Counts(retrievals=len(cited), prefilled_tokens=9, decoded_tokens=9)
-    return Result("", "", text, tuple(sentences), tuple(cited), **nothing, first_decision=choice, counts=counts)
+    shown = " ".join(with_marks(sentence) for sentence in sentences)
+    return Result("", "", text, shown, tuple(sentences), tuple(cited), **nothing, first_decision=choice, counts=counts)
 
 
 class FakeEngine:

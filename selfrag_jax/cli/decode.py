@@ -107,14 +107,14 @@ def _answer_file(invocation: Invocation) -> None:
     if not rows:
         raise UserError(f"{source}: holds no rows")
     config, tree = invocation.config, invocation["tree"]
-    needs_index = not all(row.ctxs for row in rows)
+    needs_index = any(row.ctxs is None for row in rows)
     engine = functools.cache(lambda: _load_engine(config, needs_index))  # not loaded when every unit is finished
     report = run_units(
         rows,
         each_row(lambda row: answer_row(engine(), row, tree)),
         pathlib.Path(output),
         unit_size=ROWS_PER_UNIT,
-        inputs=[source, *_other_inputs(config)],
+        inputs=[source, *_other_inputs(config, needs_index)],
         settings={**flatten(config), "tree": tree},
         process_index=invocation["process_index"],
         process_count=invocation["process_count"],
@@ -125,13 +125,17 @@ def _answer_file(invocation: Invocation) -> None:
     print(summary(pathlib.Path(output), report))
 
 
-def _other_inputs(config: Config) -> list[pathlib.Path]:
-    """Small files that the answers depend on beside the rows: the adapter's, and the manifests of index and model."""
+def _other_inputs(config: Config, needs_index: bool) -> list[pathlib.Path]:
+    """The files that the answers depend on beside the rows: the model, the adapter, and the manifest of the index."""
     found: list[pathlib.Path] = []
-    for path in (config.model.adapter, config.retrieval.index_dir):
-        folder = resolve(path) if path else None
-        if folder is not None and folder.is_dir():
-            found += sorted(p for p in folder.iterdir() if p.suffix == ".json" or p.name == "adapter.safetensors")
+    for path in (config.model.path, config.model.adapter):
+        place = resolve(path) if path else None
+        if place is not None and place.is_dir():
+            found += sorted(p for p in place.iterdir() if p.suffix in (".json", ".safetensors", ".model"))
+        elif place is not None:
+            found.append(place)
+    if needs_index and config.decode.retrieve != "never":
+        found += sorted(resolve(config.retrieval.index_dir).glob("*.json"))
     return found
 
 
@@ -141,19 +145,20 @@ def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict
     Passages that come with the row are used in their order; otherwise the engine retrieves. Raises RowError for a row
     that the engine refuses, such as a question longer than the context.
     """
-    from selfrag_jax.decoding.render import answer_text
     from selfrag_jax.decoding.retriever import Passage
 
-    given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
+    given = None
+    if row.ctxs is not None:
+        given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
     try:
-        result = engine.answer(row.instruction, row.input, given or None)
+        result = engine.answer(row.instruction, row.input, given)
     except UserError as error:
         raise RowError(row.id, str(error)) from error
     answered: dict[str, Any] = {"id": row.id, "question": row.instruction}
     if row.input:
         answered["input"] = row.input
     answered |= {
-        "output": answer_text(result),
+        "output": result.cited_text,
         "answer": result.text,
         "retrievals": result.counts.retrievals,
         "citations": [dataclasses.asdict(passage) for passage in result.citations],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ class QuestionRow:
     instruction: str
     input: str
     answers: tuple[str, ...]
-    ctxs: tuple[Context, ...]
+    ctxs: tuple[Context, ...] | None  # None: the row says nothing of passages; (): it says that there are none
     raw: dict[str, Any]
 
 
@@ -156,11 +157,11 @@ def _answers(fields: _Fields) -> tuple[str, ...]:
     return tuple(answers)
 
 
-def _contexts(fields: _Fields) -> tuple[Context, ...]:
+def _contexts(fields: _Fields) -> tuple[Context, ...] | None:
     field = "top_contexts" if fields.value.get("ctxs") is None else "ctxs"
     contexts = fields.value.get(field)
     if contexts is None:
-        return ()
+        return None
     if not isinstance(contexts, list):
         raise fields.fail(field, "a list of passages")
     return tuple(_context(_Fields(f"{fields.where}, {field}[{place}]", value)) for place, value in enumerate(contexts))
@@ -172,4 +173,6 @@ def _context(fields: _Fields) -> Context:
         score = None if score is None else float(score)  # the published files hold scores as strings
     except (TypeError, ValueError):
         raise fields.fail("score", "a number") from None
+    if score is not None and not math.isfinite(score):
+        raise fields.fail("score", "a finite number")
     return Context(fields.text("title", ""), fields.text("text"), fields.name("id", ""), score)

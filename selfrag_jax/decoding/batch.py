@@ -115,8 +115,13 @@ class Model:
 class Batch:
     """A search in progress."""
 
-    def __init__(self, model: Model, config: DecodeConfig, prompts: Sequence[list[int]]):
-        self.model, self.config = model, config
+    def __init__(self, model: Model, config: DecodeConfig, prompts: Sequence[list[int]], top_k: int = 1):
+        """
+        Args:
+            prompts: the questions as ids.
+            top_k: K, the passages that a retrieval usually brings; a call has room for so many candidates or for one.
+        """
+        self.model, self.config, self.top_k = model, config, top_k
         self.questions = [Question(list(prompt)) for prompt in prompts]
         self.rows: list[Row] = []
         self.timings: dict[str, float] = defaultdict(float)
@@ -173,7 +178,10 @@ class Batch:
         """The candidates that follow a row: one per passage if it retrieves, else one."""
         ids, question = self.model.ids, self.questions[row.question]
         if row.decision.action == "retrieve" and passages:
-            return [self._passage_draft(row, question, passage) for passage in passages]
+            different = {(passage.title, passage.text): passage for passage in reversed(passages)}
+            if len(different) < len(passages):  # equal candidates would fill the beam with one answer
+                question.note("a passage that was found twice is used once")
+            return [self._passage_draft(row, question, passage) for passage in reversed(different.values())]
         opening: dict[Action, tuple[int, ...]] = {"continue": (ids.continue_,), "text": ()}
         action = row.decision.action
         return [Draft(opening.get(action, (ids.no_retrieval,)), row.path.evidence if action == "continue" else None)]
@@ -209,17 +217,17 @@ class Batch:
         """The segments of all rows' candidates, in two device calls."""
         model = self.model
         rows, most = self.start.rows, max(map(len, drafts))
+        most = 1 if most == 1 else max(most, self.top_k)  # fewer passages than K are padded, not compiled for
         bucket = buckets.fit(max(1, *(len(d.suffix) for row in drafts for d in row)), buckets.SUFFIXES)
         tokens = np.zeros((rows, most, bucket), np.int32)
         lengths, valid = np.zeros((rows, most), np.int32), np.zeros((rows, most), bool)
-        budget = np.ones(rows, np.int32)
+        budget = np.ones((rows, most), np.int32)
         for number, candidates in enumerate(drafts):
             for place, draft in enumerate(candidates):
                 tokens[number, place, : len(draft.suffix)] = draft.suffix
                 lengths[number, place], valid[number, place] = len(draft.suffix), True
-            longest = max(len(draft.suffix) for draft in candidates)
-            left = model.config.max_positions - self.rows[number].start_length - longest
-            budget[number] = max(1, min(self._budget(self.rows[number]), left))
+                left = model.config.max_positions - self.rows[number].start_length - len(draft.suffix)
+                budget[number, place] = max(1, min(self._budget(self.rows[number]), left))
         max_new = buckets.fit(self.config.max_new_tokens, buckets.NEW_TOKENS)
         k, v = cache.empty_suffix(model.config, rows, most, bucket + max_new, model.dtype)
         last, k, v = self._timed(
@@ -281,15 +289,20 @@ class Batch:
             ended = "depth"
         elif path.generated + len(trace.tokens) >= config.max_new_tokens:
             ended = "budget"
-        elif self._room_after(row, draft, trace) < MIN_ROOM:
-            ended = "context"
         else:
-            evidence = action == "retrieve" or path.evidence is not None
+            # A retrieval that found nothing takes the evidence before it out of force.
+            evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
             decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence)
+            if self._room_after(row, draft, trace, decision) < MIN_ROOM:
+                ended, decision = "context", None
         return search.follow(path, step, ended, decision, config)
 
-    def _room_after(self, row: Row, draft: Draft, trace: Trace) -> int:
-        return self.model.config.max_positions - row.start_length - len(draft.suffix) - len(trace.tokens)
+    def _room_after(self, row: Row, draft: Draft, trace: Trace, decision: Decision) -> int:
+        """Positions left for the next segment, which starts from the base where it retrieves and drops old passages."""
+        begins_at = row.start_length + len(draft.suffix)
+        if self.config.history == "segments" and decision.action == "retrieve":
+            begins_at = row.base_length
+        return self.model.config.max_positions - begins_at - len(trace.tokens)
 
     # ---- onto the prefixes
 

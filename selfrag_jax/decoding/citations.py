@@ -9,22 +9,22 @@ from selfrag_jax.decoding.search import Step
 _CLOSING = re.compile(r"[.!?…。！？]+[\"'”’)\]]*$")
 
 
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, without the space around them; a line ends one, and a number like "1." begins one."""
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where sentences begin and end, without the space around them; a line ends one, a number like "1." begins one."""
     import sentencex  # here: only answers need it
 
-    sentences: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at, number_at = 0, -1
     for line in text.splitlines():
-        number = ""
         for piece in (part.strip() for part in sentencex.segment("en", line)):
-            if piece.rstrip(".").isdigit():
-                number = f"{piece} "
-            elif piece:
-                sentences.append(number + piece)
-                number = ""
-        if number:
-            sentences.append(number.strip())
-    return sentences
+            if not piece:
+                continue
+            at = text.index(piece, at)
+            begin, at = (at if number_at < 0 else number_at), at + len(piece)
+            number_at = begin if piece.rstrip(".").isdigit() and at < len(text.rstrip()) else -1
+            if number_at < 0:
+                spans.append((begin, at))
+    return spans
 
 
 def is_supported(step: Step) -> bool:
@@ -35,22 +35,27 @@ def is_supported(step: Step) -> bool:
 
 def cite(
     steps: Sequence[Step], texts: Sequence[str], passages: Sequence[OfferedPassage]
-) -> tuple[list[Sentence], list[CitedPassage]]:
-    """The sentences of an answer's segments, and the passages they cite, numbered in order of first use.
+) -> tuple[list[Sentence], list[CitedPassage], str]:
+    """The sentences of an answer's segments, the passages they cite, and the whole text with the citations in it.
 
-    Passages with the same title and text are one.
+    Passages are numbered in order of first use; those with the same title and text are one.
     """
     sentences: list[Sentence] = []
     cited: dict[tuple[str, str], CitedPassage] = {}
+    marked: list[str] = []
     for number, (step, text) in enumerate(zip(steps, texts, strict=True)):
-        found = split_sentences(text)
+        spans = sentence_spans(text)
         marks: tuple[int, ...] = ()
-        if found and step.passage is not None and is_supported(step):
+        if spans and step.passage is not None and is_supported(step):
             passage = passages[step.passage]
             new = CitedPassage(len(cited) + 1, passage.id, passage.title, passage.text, passage.score)
             marks = (cited.setdefault((passage.title, passage.text), new).number,)
-        sentences += [Sentence(sentence, marks, number) for sentence in found]
-    return sentences, list(cited.values())
+        found = [Sentence(text[begin:end], marks, number) for begin, end in spans]
+        sentences += found
+        for sentence, (begin, end) in reversed(list(zip(found, spans, strict=True))):
+            text = text[:begin] + with_marks(sentence) + text[end:]
+        marked.append(text)
+    return sentences, list(cited.values()), join(marked)
 
 
 def with_marks(sentence: Sentence) -> str:

@@ -19,6 +19,12 @@ from selfrag_jax.errors import UserError
 from selfrag_jax.models.llama import Params
 from selfrag_jax.models.llama_config import LlamaConfig
 
+_CUT_SHORT = {
+    "budget": ("the answer was cut at decode.max_new_tokens",),
+    "context": ("the answer was cut where the model's context is full",),
+    "depth": ("the answer was cut after decode.max_depth segments",),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:
@@ -75,7 +81,7 @@ class Engine:
         if not requests:
             return []
         began = time.perf_counter()
-        batch = Batch(self.model, self.config, [self.encode(request) for request in requests])
+        batch = Batch(self.model, self.config, [self.encode(request) for request in requests], self.top_k)
         while batch.rows:
             batch.advance(self._find(batch, requests))
         timings = {**batch.timings, "total": time.perf_counter() - began}
@@ -133,12 +139,14 @@ class Engine:
         best = question.paths[0]
         offered = tuple(OfferedPassage(p.id, p.title, p.text, p.score) for p in question.passages)
         texts = [self._text(step.trace.tokens) for step in best.steps]
-        sentences, cited = citations.cite(best.steps, texts, offered)
+        sentences, cited, cited_text = citations.cite(best.steps, texts, offered)
+        notes = [*question.notes, *_CUT_SHORT.get(best.ended, ())]
         assert question.first_decision is not None
         return Result(
             instruction=request.instruction,
             input=request.input,
             text=citations.join(texts),
+            cited_text=cited_text,
             sentences=tuple(sentences),
             citations=tuple(cited),
             segments=tuple(step.node for step in best.steps),
@@ -147,7 +155,7 @@ class Engine:
             paths=tuple(FinalPath(tuple(s.node for s in p.steps), p.score) for p in question.paths),
             first_decision=_choice(question.first_decision),
             counts=Counts(question.retrievals, question.prefilled, question.decoded),
-            notes=tuple(question.notes),
+            notes=tuple(notes),
             timings=timings,
         )
 

@@ -146,7 +146,7 @@ def decode(
     last_RND: jax.Array,
     suffix_len_RN,
     valid_RN,
-    budget_R,
+    budget_RN,
     ids: Control,
     k_cache: jax.Array,
     v_cache: jax.Array,
@@ -161,7 +161,7 @@ def decode(
     Args:
         last_RND, k_cache, v_cache: from `prefill`; the caches are donated.
         valid_RN: False for padding, which is taken as ended from the start.
-        budget_R: int32, 1 … max_new.
+        budget_RN: int32, 1 … max_new.
         bucket, max_new: P and M; the caches hold P + M positions.
 
     Returns:
@@ -189,7 +189,7 @@ def decode(
 
     def running(new, t, counts_RN):
         stopped = jnp.any(new.token[..., None] == ids.stop_4, axis=-1)
-        return (counts_RN == t + 1) & ~stopped & (t + 1 < budget_R[:, None])
+        return (counts_RN == t + 1) & ~stopped & (t + 1 < budget_RN)
 
     def body(carry):
         t, running_RN, kept, counts_RN, k, v = carry

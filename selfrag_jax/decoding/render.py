@@ -3,21 +3,16 @@
 import textwrap
 
 from selfrag_jax import reflection
-from selfrag_jax.decoding import citations
 from selfrag_jax.decoding.result import Candidate, Group, Result
 
 WIDTH = 110
 _SUPPORT = dict(zip(reflection.ISSUP, ("fully", "partially", "no"), strict=True))
 
 
-def answer_text(result: Result) -> str:
-    """The answer with `[n]` in each supported sentence; sentences are joined by a space."""
-    return citations.join([citations.with_marks(sentence) for sentence in result.sentences]) or "(no text)"
-
-
 def render(result: Result) -> str:
     """Plain text of at most 110 columns, for a terminal."""
-    lines = [*textwrap.wrap(answer_text(result), WIDTH), "", _how(result)]
+    answer = [textwrap.wrap(line, WIDTH) or [""] for line in (result.cited_text or "(no text)").splitlines()]
+    lines = [*(part for line in answer for part in line), "", _how(result)]
     for passage in result.citations:
         head = f"[{passage.number}] {passage.title}"
         body = f"{head}: {' '.join(passage.text.split())}" if passage.text.strip() else head
@@ -28,11 +23,13 @@ def render(result: Result) -> str:
 
 def _how(result: Result) -> str:
     decision = result.first_decision
-    p = decision.probabilities[reflection.RETRIEVAL]
+    why = f"p(Retrieval) {decision.ratio:.2f}"
+    if decision.action == "text":
+        why = f"the model began with text, its Retrieve tokens having {decision.mass:.2f} of the probability"
     if result.counts.retrievals == 0:
-        return f"answered without retrieval (p(Retrieval)={p:.2f})"
+        return f"answered without retrieval ({why})"
     times = "1 time" if result.counts.retrievals == 1 else f"{result.counts.retrievals} times"
-    return f"retrieved {times} (p(Retrieval)={p:.2f})"
+    return f"retrieved {times} ({why})"
 
 
 def _table(result: Result) -> list[str]:

@@ -108,6 +108,7 @@ class Result:
     instruction: str
     input: str
     text: str
+    cited_text: str  # the text with `[n]` in every supported sentence
     sentences: tuple[Sentence, ...]
     citations: tuple[CitedPassage, ...]
     segments: tuple[int, ...]  # the nodes that the answer consists of

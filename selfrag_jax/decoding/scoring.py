@@ -117,12 +117,12 @@ def score_segment(
 
     IsRel is read at the first position after `</paragraph>`, whatever was emitted there; IsSup and IsUse where the
     first token of their group was emitted. A segment with neither a passage nor evidence in force has no IsRel and no
-    IsSup; one that continues `inherited` that reading of IsRel.
+    IsSup, one whose passage is judged Irrelevant no IsSup; one that continues `inherited` that reading of IsRel.
     """
     isrel = read_group(trace, "isrel", 0, config.critique) if action == "retrieve" else None
     if action == "continue" and inherited is not None:
         isrel = dataclasses.replace(inherited, position=-1)
-    has_evidence = action in ("retrieve", "continue")
+    has_evidence = action in ("retrieve", "continue") and not (isrel is not None and isrel.greedy == 0)
     issup_at = first_of(trace.tokens, ids.group("issup")) if has_evidence else None
     return SegmentScore(
         first_term(trace, ids, config.first_term, config.count_reflection_tokens),

@@ -33,7 +33,7 @@ def test_published_questions(assets):
     assert first.ctxs[0].id == "11341299" and first.ctxs[0].score == 1.6985543
     assert first.ctxs[0].title == "Henry Feilden (Conservative politician)" and first.raw["pop"] == 58
     capitals = list(read_questions(assets / "rows" / "popqa_capital.jsonl"))
-    assert len(capitals) == 85 and capitals[0].ctxs == () and "factbook_passage" in capitals[0].raw
+    assert len(capitals) == 85 and capitals[0].ctxs is None and "factbook_passage" in capitals[0].raw
 
 
 def test_what_may_be_missing(tmp_path):
@@ -83,6 +83,7 @@ def test_bad_generator_rows(tmp_path, line, message):
     [
         ({"question": None}, r"row 1, field 'question': expected a string, found null"),
         ({"answers": "x"}, r"row 1, field 'answers': expected a list of strings, found a string"),
+        ({"ctxs": [{"text": "x", "score": "nan"}]}, r"row 1, ctxs\[0\], field 'score': expected a finite number"),
         ({"ctxs": {}}, r"row 1, field 'ctxs': expected a list of passages, found an object"),
         ({"ctxs": [{"text": "x"}, {"title": "T"}]}, r"row 1, ctxs\[1\], field 'text': expected a string"),
         ({"ctxs": [{"text": "x", "score": "high"}]}, r"row 1, ctxs\[0\], field 'score': expected a number"),

@@ -127,8 +127,9 @@ def search(params, shape, prompt: list[int], passages: list[list[int]], s) -> Ou
             terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
         elif action == "continue":
             terms["isrel"] = inherited
+        relevant = terms["isrel"] is None or terms["isrel"] >= 0.5
         for t, r in zip(tokens, rows, strict=True):
-            if t in SUPPORT and terms["issup"] is None and action in ("retrieve", "continue"):
+            if t in SUPPORT and terms["issup"] is None and action in ("retrieve", "continue") and relevant:
                 p = softmax(r[SUPPORT])
                 terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
             if t in UTILITY and terms["isuse"] is None:

@@ -37,7 +37,8 @@ def test_citations_only_where_supported_and_duplicates_share_a_number():
     ]
     steps = [step(0, 1, 0), step(1, 0, 2), step(2, 2, 1), step(3, 3, None), step(4, None, 0), step(5, 3, 0)]
     texts = ["One. Two.", "Three.", "Four.", "Five.", "Six.", "Seven"]
-    sentences, cited = citations.cite(steps, texts, passages)
+    sentences, cited, shown = citations.cite(steps, texts, passages)
+    assert shown == "One [1]. Two [1]. Three. Four [1]. Five. Six. Seven [2]"
     assert [(s.text, s.citations, s.segment) for s in sentences] == [
         ("One.", (1,), 0),
         ("Two.", (1,), 0),
@@ -75,7 +76,7 @@ def test_marks_stand_before_the_full_stop(text, shown):
     ],
 )
 def test_sentences(text, sentences):
-    assert citations.split_sentences(text) == sentences
+    assert [text[begin:end] for begin, end in citations.sentence_spans(text)] == sentences
 
 
 def test_joining():
