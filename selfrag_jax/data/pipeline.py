@@ -1,6 +1,6 @@
 """Rows to batches with grain: shuffle, encode, pack, batch; the place in the stream is a small state that can be saved.
 
-Consecutive rows that ask the same thing form a group and stay together in a sequence where they fit: then their
+Consecutive rows that ask the same thing form a group and are packed together where they fit: then their
 passages are all that differs, and a batch's gradient for the critique tokens is not drowned by differences between
 questions. Every order is a function of the seed and of the number of groups. A batch is a dictionary of arrays [B, T]:
 
@@ -32,14 +32,14 @@ def example(encoded: Encoded) -> dict[str, np.ndarray]:
 
 
 def joined(group: list[dict[str, np.ndarray]], length: int) -> list[dict[str, np.ndarray]]:
-    """The examples of a group as one where they fit into `length`, else each by itself.
+    """The examples of a group as one where they fit into `length` together, else each by itself.
 
     `part` numbers the rows in it from 0; `position` restarts in every row.
     """
-    if sum(len(row["tokens"]) for row in group) > length:
-        return [one for row in group for one in joined([row], length)]
     if not group:
         return []
+    if len(group) > 1 and sum(len(row["tokens"]) for row in group) > length:
+        return [one for row in group for one in joined([row], length)]
     sizes = [len(row["tokens"]) for row in group]
     whole = {key: np.concatenate([row[key] for row in group]) for key in _KEYS}
     part = np.repeat(np.arange(len(group), dtype=np.int32), sizes)
@@ -95,15 +95,19 @@ class _Groups:
 
 @dataclasses.dataclass(frozen=True)
 class _Encode:
-    """A group of rows → its examples, without rows that have nothing to learn within the length."""
+    """A group of rows → its examples, without rows that have nothing to learn within the length.
+
+    Without `pack` every row is an example of its own.
+    """
 
     tokenizer: Tokenizer
     length: int
     mask: str
+    pack: bool
 
     def __call__(self, group: list[Any]) -> list[dict[str, np.ndarray]]:
         made = [example(encode_row(row, self.tokenizer, max_length=self.length + 1, mask=self.mask)) for row in group]
-        return joined([one for one in made if one["loss_mask"].any()], self.length)
+        return joined([one for one in made if one["loss_mask"].any()], self.length if self.pack else 0)
 
 
 def batches(
@@ -114,13 +118,13 @@ def batches(
     seed: int,
     shard: tuple[int, int] = (0, 1),
 ) -> Any:
-    """An endless grain iterator over batches; rows are shuffled anew in every epoch.
+    """An endless grain iterator over batches; groups are shuffled anew in every epoch.
 
     Args:
         source: random access to `Row`s.
         config: `sequence_length` is T; `batch_size` B is the whole batch over all hosts.
         seed: of the order.
-        shard: (this host, hosts); every host gets its own rows and B / hosts sequences of each batch.
+        shard: (this host, hosts); every host gets its own groups and B / hosts sequences of each batch.
 
     Returns:
         An iterator with `get_state` and `set_state`, which `checkpoint` saves.
@@ -129,7 +133,7 @@ def batches(
 
     length = config.sequence_length
     groups = grain.MapDataset.source(_Groups(source))[shard[0] :: shard[1]]
-    groups = groups.seed(seed).shuffle().repeat().map(_Encode(tokenizer, length, config.mask))
+    groups = groups.seed(seed).shuffle().repeat().map(_Encode(tokenizer, length, config.mask, config.pack))
     stream = groups.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=64))
     stream = grain.experimental.FlatMapIterDataset(stream, _flattening(grain))
     if config.pack:

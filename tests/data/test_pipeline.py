@@ -101,3 +101,44 @@ def test_hosts_read_different_rows_and_share_the_batch(rows, tokenizer):
         seen.append({piece for batch in batches for piece in pieces(batch)})
     assert not seen[0] & seen[1]
     assert seen[0] | seen[1] <= expected(rows, tokenizer)
+
+
+def asked(question: str, count: int, words: int) -> list[Row]:
+    """Rows of one question, each with another answer of about so many tokens."""
+    return [Row(question, f"[No Retrieval]{'w ' * words}{number}[Utility:5]") for number in range(count)]
+
+
+GROUPS = [*asked("twins", 2, 40), *asked("many", 17, 3), *asked("one", 1, 9), *asked("too long together", 2, 300)]
+
+
+def test_rows_that_ask_the_same_are_groups():
+    assert pipeline.group_starts(GROUPS).tolist() == [0, 2, 18, 19, 20, 22]
+    assert pipeline.group_starts([*asked("a", 1, 2), Row("a", "x", input="b"), *asked("a", 1, 2)]).tolist() == [
+        0,
+        1,
+        2,
+        3,
+    ]
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_groups_are_packed_together_and_told_apart(tokenizer, pack):
+    wanted = expected(GROUPS, tokenizer)
+    places: dict[tuple, set] = {}
+    for number, batch in enumerate(itertools.islice(make(GROUPS, tokenizer, pack=pack), 60)):
+        for piece, b in [(piece, b) for b in range(2) for piece in pieces({k: v[b : b + 1] for k, v in batch.items()})]:
+            places.setdefault(piece, set()).add((number, b))
+    assert places.keys() == wanted
+    twins = [tuple(expected([row], tokenizer))[0] for row in GROUPS[:2]]
+    assert (places[twins[0]] == places[twins[1]]) == pack
+
+
+def test_a_stream_is_restored_in_the_middle_of_a_group_that_is_not_joined(tokenizer):
+    stream = make(GROUPS, tokenizer, pack=False, batch_size=1)
+    for _ in range(30):
+        state = stream.get_state()
+        wanted = next(stream)
+        other = make(GROUPS, tokenizer, pack=False, batch_size=1)
+        other.set_state(state)
+        found = next(other)
+        assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
