@@ -25,23 +25,24 @@ _LAYOUT = 1  # of the copy; raised when its fields change
 
 
 def rows_of(config: Config) -> Iterator[Row]:
-    """The rows that a config names, in order. Raises UserError as `read_rows` does, or when none is named."""
+    """The rows that a config names, in order. Raises UserError as `read_rows` does."""
     if config.data.rows == "demo":
         from selfrag_jax.demo.rows import training_rows
 
         for row in training_rows(config.seed):
             yield Row(**row)
-    elif config.data.rows:
-        yield from read_rows(config.data.rows)
     else:
-        raise UserError('config.data.rows is empty; give a JSONL file of generator rows, or "demo"')
+        yield from read_rows(config.data.rows)
 
 
 def origin_hash(config: Config) -> str:
     """SHA-256 of what the rows are made from: the bytes of a file, or the demo's seed, code and fact packages.
 
-    It is known at once, while making the demo's rows takes a while. Raises UserError when the file cannot be read.
+    It is known at once, while making the demo's rows takes a while. Raises UserError when none is named, or the file
+    cannot be read.
     """
+    if not config.data.rows:
+        raise UserError('config.data.rows is empty; give a JSONL file of generator rows, or "demo"')
     if config.data.rows != "demo":
         try:
             with open(config.data.rows, "rb") as file:
@@ -96,7 +97,7 @@ def prepare(config: Config, default_dir: str | os.PathLike[str]) -> tuple[_RowsS
     with a manifest; TFDS writes it beside and renames it. It is made when it is not there.
 
     Raises:
-        UserError: no rows, or rows that `rows_of` refuses.
+        UserError: no rows named, none in the file, or some that `rows_of` refuses.
     """
     origin = origin_hash(config)
     folder = pathlib.Path(config.data.data_dir or default_dir) / origin[:16]

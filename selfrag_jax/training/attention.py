@@ -1,8 +1,8 @@
 """Self-attention over whole sequences, for training: the same as `models.attention.attend`, with its gradient by hand.
 
 Every product is one batched matrix product over B × K in the layout it is stored in; only arrays of T × C are ever
-turned, never those of T × T, which is what automatic differentiation of the einsum form spends most of its time on. Kept for
-the backward pass: q, k, v, the weights P and the output O. With dO given,
+turned, never those of T × T, which is what automatic differentiation of the einsum form spends most of its time on.
+Kept for the backward pass: q, k, v, the weights P and the output O. With dO given,
 
     dV = Pᵀ dO,   dP = dO Vᵀ,   dS = P ∘ (dP − rowsum(dO ∘ O)),   dQ = dS K,   dK = dSᵀ Q.
 

@@ -6,6 +6,7 @@ renamed, so one that a kill cut short is never seen; one that turns out damaged 
 
 import pathlib
 import sys
+import time
 from typing import Any
 
 import jax
@@ -55,25 +56,45 @@ class Checkpoints:
             state: the fresh state, whose shapes and shardings the restored one gets.
 
         Raises:
-            UserError: the checkpoint is of a run with another identity.
+            UserError: the checkpoint is of a run with another identity, or there are some and none can be read.
         """
         wanted = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), state)
+        damaged: dict[int, str] = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
             try:
-                run = self._manager.restore(step, args=self._ocp.args.Composite(run=self._ocp.args.JsonRestore()))
-                self._check(run["run"], step)
-                args = self._ocp.args.Composite(
-                    state=self._ocp.args.StandardRestore(wanted),
-                    data=self._grain.checkpoint.CheckpointRestore(data),
-                )
-                return step, self._manager.restore(step, args=args)["state"]
+                found = self._read(step, wanted, data)
             except UserError:
                 raise
-            except Exception as error:  # whatever a reader of damaged files may raise
-                reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-                print(f"checkpoint {step} in {self._directory} is damaged and is not used ({reason})", file=sys.stderr)
-                self._manager.delete(step)
+            except Exception as error:  # whatever the readers of damaged files may raise
+                damaged[step] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+                continue
+            self._set_aside(damaged)
+            return step, found
+        if damaged:
+            newest, reason = next(iter(damaged.items()))
+            raise UserError(
+                f"{self._directory}: no checkpoint can be read, {newest} because of {reason};"
+                " to begin anew take another --workdir"
+            )
         return 0, state
+
+    def _read(self, step: int, wanted: Any, data: Any) -> Any:
+        run = self._manager.restore(step, args=self._ocp.args.Composite(run=self._ocp.args.JsonRestore()))
+        self._check(run["run"], step)
+        args = self._ocp.args.Composite(
+            state=self._ocp.args.StandardRestore(wanted), data=self._grain.checkpoint.CheckpointRestore(data)
+        )
+        return self._manager.restore(step, args=args)["state"]
+
+    def _set_aside(self, damaged: dict[int, str]) -> None:
+        """Rename what could not be read, so that the run can save these steps again; nothing is deleted."""
+        for step, reason in damaged.items():
+            print(
+                f"{self._directory}: checkpoint {step} is damaged, the one before is used ({reason})", file=sys.stderr
+            )
+            (self._directory / str(step)).rename(self._directory / f"damaged-{step}-{time.time_ns()}")
+        if damaged:
+            self._manager.reload()
 
     def _check(self, found: dict[str, Any], step: int) -> None:
         for name in sorted(self._identity.keys() | found.keys()):

@@ -2,8 +2,8 @@
 
 Most positions of a batch carry no loss (prompts, passages, padding), and the vocabulary is the widest matrix of all.
 The learnt positions are therefore gathered and scored in chunks of a fixed size; the number of chunks follows the
-batch, so nothing is ever dropped and nothing is computed for an empty chunk. The gradient is formed in the same pass, chunk by
-chunk, so neither the scores nor their gradient ever exist for the whole batch:
+batch, so nothing is ever dropped and nothing is computed for an empty chunk. The gradient is formed in the same pass,
+chunk by chunk, so neither the scores nor their gradient ever exist for the whole batch:
 
     L = Σ_n (logsumexp_v z_nv − z_n,y_n),   z = h Wᵀ,   dL/dz = softmax(z) − onehot(y),   dL/dh = dL/dz W.
 
@@ -11,7 +11,7 @@ Everything is a sum over learnt tokens, with their count beside it: whoever adds
 end.
 
 Shape letters: B batch, T tokens, D model, V vocabulary rows, N gathered positions, Q positions in a chunk, G
-token kinds.
+kinds.
 """
 
 import functools
@@ -65,7 +65,7 @@ def cross_entropy(
     """
     hidden_ND = hidden_BTD.reshape(-1, hidden_BTD.shape[-1])
     chunk = min(chunk, hidden_ND.shape[0])
-    args = (targets_BT.reshape(-1), mask_BT.reshape(-1), kinds_V)
+    args = (jnp.ravel(targets_BT), jnp.ravel(mask_BT), jnp.asarray(kinds_V))
     return _gathered(hidden_ND, head, args, num_kinds, vocab_size, train_head, chunk)
 
 
