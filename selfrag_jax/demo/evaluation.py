@@ -8,7 +8,7 @@ from typing import Any
 from selfrag_jax.demo import plain
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.passages import Passage, Wording, by_entity
+from selfrag_jax.demo.passages import Wording, by_entity
 from selfrag_jax.demo.questions import (
     Question,
     boolean_question,
@@ -92,7 +92,7 @@ def _plain_rows(count: int, seed: int, wording: Wording) -> Iterator[dict[str, A
             task = plain.task(*left.pop(), rng, wording)
             yield {
                 "id": f"plain-{task.kind}-{given}", "instruction": task.instruction, "input": "",
-                "answers": list(task.accepted), "aspects": [list(task.accepted)], "answer": task.answer, "ctxs": [],
+                "answers": list(task.accepted), "aspects": [list(task.accepted)], "answer": task.answer,
                 "gold": [], "kind": "plain", "entity": "", "relations": [], "wording": wording,
                 "needs_retrieval": False,
             }  # fmt: skip
@@ -113,11 +113,12 @@ def evaluation_rows(
         yield from _plain_rows(count, seed, wording)
         return
     for question in questions(kind, count, seed, wording):
-        shown: tuple[Passage, ...] = by_entity(wording)[question.entity] if gold else ()
+        passages = [p for p in by_entity(wording)[question.entity] if p.id in question.gold]
+        given = {"ctxs": [p.row for p in passages]} if gold else {}
         yield {
             "id": question.id, "instruction": question.instruction, "input": "", "answers": list(question.answers),
             "aspects": [list(aspect) for aspect in question.aspects], "answer": question.answer,
-            "ctxs": [p.row for p in shown if p.id in question.gold], "gold": list(question.gold), "kind": kind,
+            "gold": list(question.gold), "kind": kind, **given,
             "entity": question.entity, "relations": list(question.relations), "wording": wording,
             "needs_retrieval": True,
         }  # fmt: skip

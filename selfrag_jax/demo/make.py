@@ -29,11 +29,14 @@ def write_jsonl(path: pathlib.Path, rows: Iterable[dict[str, Any]]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.part")
     count = 0
-    with beside.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
-    os.replace(beside, path)
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                count += 1
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
     return count
 
 
@@ -57,10 +60,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--what", required=True, choices=("passages", "rows", "eval", "stats"))
     parser.add_argument("--output", help="the JSONL file to write (all but stats)")
     parser.add_argument("--kind", default="short", choices=KINDS, help="kind of question (eval)")
-    parser.add_argument("--n", type=int, default=None, help="rows (12000) or questions (200)")
+    parser.add_argument("--n", type=int, default=None, help="how many rows (12000) or questions (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--side", default="train", choices=("train", "heldout"), help="side of the split (rows)")
-    parser.add_argument("--wording", default="train", choices=("train", "heldout"), help="wordings (all but stats)")
+    parser.add_argument(
+        "--wording",
+        default="train",
+        choices=("train", "heldout"),
+        help="wordings (passages, eval, rows of the held-out side)",
+    )
     parser.add_argument("--gold", action="store_true", help="put the right passages into the questions (eval)")
     return parser
 

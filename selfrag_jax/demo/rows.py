@@ -13,7 +13,7 @@ Each row is `{"instruction", "input", "output", "id", "dataset_name"}`. What the
 - What was said already counts: a passage that answered the first half of a question and is retrieved again for the
   second half is `[Irrelevant]` then.
 - Utility: 5 what was asked is answered in full; 4 a long answer about one side of the subject only; 3 half of what was
-  asked or said is right; 2 the statement repeated is false; 1 no answer.
+  asked or said is answered or supported; 2 the statement repeated is false; 1 no answer.
 - `[Continue to Use Evidence]` where the passage in force states the next fact too, `[Retrieval]` where it does not.
   Continued sentences carry no IsSup, as in the published data.
 

@@ -74,7 +74,7 @@ class World:
         return [p for e, p in rng.choices(self.by_relation[relations[0]], k=8) if e.key != entity.key]
 
     def irrelevant(self, entity: Entity, relations: tuple[str, ...], rng: random.Random) -> Passage:
-        """A passage that states none of the relations of the entity, near misses more often than far ones."""
+        """A passage that states none of the relations of the entity, drawn by `MISS_MIX`."""
         for miss in (pick(MISS_MIX, rng), "similar", "same", "kind"):
             found = self._candidates(miss, entity, relations, rng)
             if found:
@@ -82,7 +82,7 @@ class World:
         return rng.choice(self._candidates("other", entity, relations, rng))
 
     def about_another(self, entity: Entity, rng: random.Random) -> Passage:
-        """A passage that is not about the entity, likely about one of a similar name."""
+        """A passage that is not about the entity."""
         told = dict.fromkeys(r for p in self.by_entity[entity.key] for r in p.relations)
         while True:
             found = self.irrelevant(entity, tuple(rng.sample(list(told), len(told))), rng)

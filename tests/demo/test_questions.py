@@ -31,9 +31,9 @@ def test_rows_of_every_kind(kind):
         assert len(rows) == len({row["id"] for row in rows}) == 120
         assert rows == list(evaluation_rows(kind, 120, seed=0, wording=wording, gold=kind != "plain"))
         assert all(row["answers"] and row["instruction"] and row["kind"] == kind for row in rows)
-        assert all(bool(row["ctxs"]) == row["needs_retrieval"] for row in rows)
+        assert all(("ctxs" in row) == row["needs_retrieval"] for row in rows)
         json.dumps(rows)
-    assert all(not row["ctxs"] for row in evaluation_rows(kind, 5, gold=False))
+    assert all("ctxs" not in row for row in evaluation_rows(kind, 5, gold=False))
 
 
 def test_long_questions_need_two_retrievals():
