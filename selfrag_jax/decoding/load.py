@@ -22,9 +22,7 @@ def load_model(config: ModelConfig) -> tuple[Params, LlamaConfig, Tokenizer]:
         raise UserError("model.path is not set; give a Hugging Face directory or a .gguf file")
     path = paths.resolve(config.path)
     tokenizer = Tokenizer.load(path)
-    model_config = weights.read_config(path)
-    missing = tokenizer.vocab_size - model_config.vocab_size
-    model_config, params = weights.load(path, new_tokens=max(missing, 0), vocab_multiple=config.vocab_multiple)
+    model_config, params = weights.load_with(path, tokenizer, vocab_multiple=config.vocab_multiple)
     if config.adapter:
         directory = paths.resolve(config.adapter)
         adapter, meta = lora.load_adapter(directory)

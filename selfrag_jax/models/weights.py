@@ -22,6 +22,7 @@ from selfrag_jax.models.gguf_file import GgufFile
 from selfrag_jax.models.linear import quantize_int8
 from selfrag_jax.models.llama import Params, ParamSpec
 from selfrag_jax.models.llama_config import LlamaConfig
+from selfrag_jax.tokenizer import Tokenizer
 
 _THREADS = min(8, os.cpu_count() or 1)
 _TABLES = ("embed", "head")  # [V, D]: one row per token
@@ -139,6 +140,23 @@ def _fill_new_rows(table: np.ndarray, used: int, new: int) -> None:
     """New rows as the mean of those in use, so that a new token starts out likely to be none in particular."""
     table[used : used + new] = table[:used].mean(axis=0, dtype=np.float32).astype(table.dtype)
     table[used + new :] = 0
+
+
+def load_with(
+    path: pathlib.Path | str, tokenizer: Tokenizer, *, vocab_multiple: int = 1, dtype: Any = np.float32
+) -> tuple[LlamaConfig, Params]:
+    """`load`, with rows for the ids that the tokenizer added, each the mean of the rows before them.
+
+    Where the model's tables are longer than its own vocabulary, added ids fall on rows that stood unused; these start
+    from the mean like new ones.
+    """
+    own = read_config(pathlib.Path(path)).vocab_size
+    new_tokens = max(0, tokenizer.vocab_size - own)
+    config, params = load(path, new_tokens=new_tokens, vocab_multiple=vocab_multiple, dtype=dtype)
+    first = tokenizer.vocab_size - tokenizer.num_added
+    for table in (params[name] for name in _TABLES if name in params and first < own):
+        table[first : tokenizer.vocab_size] = table[:first].mean(axis=0, dtype=np.float32)
+    return config, params
 
 
 def prepare_vocabulary(

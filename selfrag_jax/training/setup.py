@@ -59,10 +59,9 @@ def make_run(config: Config, mesh: Mesh | None = None) -> Run:
     path = paths.resolve(config.model.path)
     tokenizer = Tokenizer.load(path)
     dtype = _DTYPES[config.model.weights]
-    new_tokens = max(0, tokenizer.vocab_size - weights.read_config(path).vocab_size)
-    llama_config, params = weights.load(
+    llama_config, params = weights.load_with(
         path,
-        new_tokens=new_tokens,
+        tokenizer,
         vocab_multiple=config.model.vocab_multiple,
         dtype=dtype if config.train.lora_rank else np.float32,  # what is trained is kept in float32
     )

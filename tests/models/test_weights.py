@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 
 import jax
 import jax.numpy as jnp
@@ -229,6 +230,21 @@ def test_new_rows_are_the_mean_and_padding_is_masked(case, tmp_path):
     assert np.isfinite(logits[:, 64:69]).all()
     assert np.isneginf(logits[:, 69:]).all()
     np.testing.assert_allclose(logits[:, 64], wanted.mean(-1), atol=1e-4)  # the mean row scores the mean
+
+
+@pytest.mark.parametrize(("ids", "table_rows"), [(60, 64), (66, 66), (70, 70)])
+def test_added_ids_start_at_the_mean_wherever_they_fall(ids, table_rows, tmp_path):
+    """Below the end of a table longer than its tokenizer, across that end, beyond it."""
+    write_hf(tmp_path, CASES["gqa"])
+    _, base = weights.load(tmp_path)
+    config, params = weights.load_with(tmp_path, types.SimpleNamespace(vocab_size=ids, num_added=6))
+    assert config.vocab_size == table_rows
+    first = ids - 6
+    for table in ("embed", "head"):
+        before = base[table][: min(first, 64)]
+        np.testing.assert_array_equal(params[table][: len(before)], before)
+        np.testing.assert_allclose(params[table][first:ids], np.tile(before.mean(0), (6, 1)), atol=1e-6)
+        np.testing.assert_array_equal(params[table][ids:], base[table][ids:])
 
 
 # int8
