@@ -135,14 +135,25 @@ def test_dictated_statements_are_the_only_unsupported_ones(rows):
             assert said and said in row["instruction"]
 
 
-def test_a_twin_follows_its_row(rows):
-    """The same question, and one passage that is relevant and one that is not."""
+def test_a_twin_follows_its_row(rows, corpus):
+    """The same question, and a passage that does not state what the row's passage was asked for."""
+    table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
-    assert len(twins) > len(rows) / 5
+    assert len(twins) > len(rows) / 6
+    same_entity = 0
     for row, twin in twins:
         assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
         assert twin["instruction"] == row["instruction"]
         assert reflection.RELEVANT in row["output"] and reflection.RELEVANT not in twin["output"]
+        given, missing = (corpus[m["title"], m["text"]] for m in (segments(r["output"])[0] for r in (row, twin)))
+        if missing.entity != given.entity:
+            continue
+        assert row["dataset_name"] != "demo_long", row
+        same_entity += 1
+        entity, said = table[given.entity], row["output"].casefold()
+        asked = {r for r in given.relations if questions.statement(entity, RELATIONS[r])[:-1].casefold() in said}
+        assert not asked & set(missing.relations), (row, twin)
+    assert same_entity > len(twins) / 20
 
 
 def test_no_held_out_wording_in_training(rows):
@@ -173,7 +184,8 @@ def test_no_held_out_question_form_in_training(rows):
 
 
 def test_mix_and_determinism(rows):
-    share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows)
+    # Of the first rows: later on most short plain instructions are there already, and none is drawn twice.
+    share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows[:4000])
     for kind, parts in MIX.items():
         assert share[kind] / sum(share[k] for k in MIX) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
     for kind, often in TWINS.items():
