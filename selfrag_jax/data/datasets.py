@@ -131,7 +131,7 @@ def _builder(folder: pathlib.Path, rows: Sequence[Row]) -> Any:
     """A TFDS builder over rows held in memory. Its class is made here because importing TFDS takes seconds."""
     import tensorflow_datasets as tfds
 
-    class GeneratorRows(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+    class GeneratorRows(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
         VERSION = tfds.core.Version("1.0.0")
         code_path = None  # no checksums or citation files beside this module: nothing is downloaded
 

@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     """Totals over learnt tokens, for the batch and for each kind of token (float32)."""
 
     loss: jax.Array  # [] Σ of −log p(target), in nats
-    count: jax.Array  # [] learnt tokens
+    learnt: jax.Array  # [] how many there are
     kind_loss: jax.Array  # [G]
     kind_correct: jax.Array  # [G] targets that have the highest score of all
     kind_count: jax.Array  # [G]

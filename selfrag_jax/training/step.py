@@ -110,14 +110,14 @@ def train_step(
     (counts without padding), and for each kind of token the sums `kind_loss`, `kind_correct` and `kind_count`, [G].
     """
     gradients, sums = sum_gradients(network, base, state["trained"], batch, kinds_V, microbatches)
-    count = jnp.maximum(sums.count, 1.0)
+    count = jnp.maximum(sums.learnt, 1.0)
     gradients = jax.tree.map(lambda g: (g / count).astype(g.dtype), gradients)
     updates, optimizer_state = optimizer.update(gradients, state["optimizer"], state["trained"])
     trained = optax.apply_updates(state["trained"], updates)
     metrics = {
         "loss": sums.loss / count,
         "grad_norm": optax.global_norm(gradients),
-        "learnt": sums.count,
+        "learnt": sums.learnt,
         "tokens": jnp.sum(batch["segment_ids"] > 0, dtype=jnp.float32),
         "kind_loss": sums.kind_loss,
         "kind_correct": sums.kind_correct,

@@ -30,7 +30,7 @@ class _Signals:
 
     def __enter__(self) -> "_Signals":
         self.received = 0
-        self._old = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+        self._old: dict[int, Any] = {n: signal.signal(n, self._note) for n in (signal.SIGTERM, signal.SIGINT)}
         return self
 
     def _note(self, number: int, frame: Any) -> None:

@@ -23,8 +23,7 @@ def trained(config, mesh):
 
 
 def compare(name, config, fsdp, tensor):
-    # Adam divides by a moment that is nearly zero where a gradient is: such a step is noise. A large epsilon is not at
-    # hand in the config, so moments are compared, which are what the devices add up.
+    # Moments are compared, not parameters: Adam's step is noise where a gradient is nearly zero.
     one, expected = trained(config, sharding.make_mesh(devices=jax.devices()[:1]))
     many, found = trained(config, sharding.make_mesh(fsdp, tensor))
     split = [x for x in jax.tree.leaves((many.base, many.state)) if not x.is_fully_replicated]

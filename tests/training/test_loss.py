@@ -67,7 +67,7 @@ def test_counts_and_kinds(parts):
     for kind, chosen in enumerate([np.asarray(targets) < 57, np.asarray(targets) >= 57]):
         assert sums.kind_count[kind] == (learnt & chosen).sum()
         assert sums.kind_correct[kind] == (learnt & chosen & right).sum()
-    assert sums.count == learnt.sum() == sums.kind_count.sum()
+    assert sums.learnt == learnt.sum() == sums.kind_count.sum()
     assert float(sums.kind_loss.sum()) == pytest.approx(float(sums.loss), rel=1e-6)
 
 
