@@ -138,7 +138,21 @@ def test_result_serialises_and_renders():
     shown = render(result)
     assert max(map(len, shown.splitlines())) <= WIDTH
     assert "retrieved" in shown and "p(Relevant)" in shown
-    assert "answered without retrieval (p(Retrieval)=" in render(engine(tiny(1), retrieve="never").answer("w1 w2"))
+    assert "answered without retrieval (p(Retrieval) " in render(engine(tiny(1), retrieve="never").answer("w1 w2"))
+
+
+def test_a_passage_found_twice_is_used_once():
+    first, second = some_passages(2)
+    doubled = engine(tiny(1), [first, first, second]).answer("w1 w2")
+    single = engine(tiny(1), [first, second]).answer("w1 w2")
+    assert [c.tokens for c in doubled.tree] == [c.tokens for c in single.tree]
+    assert doubled.passages == single.passages
+    assert "a passage that was found twice is used once" in doubled.notes and doubled.notes != single.notes
+
+
+def test_a_cut_answer_says_so():
+    notes = engine(tiny(1), retrieve="never", max_new_tokens=3).answer("w1 w2").notes
+    assert notes == ("the answer was cut at decode.max_new_tokens",)
 
 
 def test_an_answer_is_the_same_again():

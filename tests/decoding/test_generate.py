@@ -28,6 +28,9 @@ def extend(model: Model, prefix, parents, tokens):
     )
 
 
+BUDGETS = [[16, 16, 9], [9, 4, 16]]  # of each row's candidates
+
+
 def two_prefixes(model: Model):
     return extend(model, cache.empty_prefix(model.config, 2, SIZE, model.dtype), [0, 1], PROMPTS)
 
@@ -73,7 +76,7 @@ _plain = jax.jit(llama.causal_lm, static_argnums=1)
 
 def check_against_plain(model: Model, out, counts, contexts, budget):
     for (r, n), context in contexts.items():
-        tokens, rows = plain_greedy(model, context, budget[r])
+        tokens, rows = plain_greedy(model, context, budget[r][n])
         count = counts[r, n]
         assert out.token[r, n, :count].tolist() == tokens
         np.testing.assert_allclose(out.reflection[r, n, :count], rows[:, model.ids.array], rtol=1e-4, atol=1e-4)
@@ -87,7 +90,7 @@ def test_cached_is_uncached_and_a_shared_prefix_is_a_copied_one(window):
     """Every candidate decoded from shared prefix and own suffix equals prefix + suffix read as one sequence."""
     model = tiny(1, window=window)
     prefix, first = two_prefixes(model)
-    budget = [16, 9]
+    budget = BUDGETS
     out, counts, _ = run(model, prefix, SUFFIXES, budget)
     contexts = {(r, n): PROMPTS[r] + SUFFIXES[r][n] for r in range(2) for n in range(3)}
     check_against_plain(model, out, counts, contexts, budget)
@@ -111,7 +114,7 @@ def test_extending_is_reading_at_once_and_rows_follow_their_parents():
     both = np.moveaxis(np.asarray(at_once.k), cache.PREFIX_ORDER.index("S"), 1)
     for r, length in enumerate(longer.length_R):
         np.testing.assert_allclose(filled[r, :length], both[r, :length], atol=1e-4)
-    budget = [16, 9]
+    budget = BUDGETS
     out, counts, _ = run(model, longer, SUFFIXES, budget)
     prompts = [PROMPTS[1] + [20, 21, 22], PROMPTS[0]]
     check_against_plain(
@@ -122,7 +125,7 @@ def test_extending_is_reading_at_once_and_rows_follow_their_parents():
 def test_a_batch_is_one_by_one_and_padding_is_ignored():
     model = tiny(1)
     prefix, _ = two_prefixes(model)
-    out, counts, _ = run(model, prefix, SUFFIXES, [16, 9])
+    out, counts, _ = run(model, prefix, SUFFIXES, BUDGETS)
     for r in range(2):
         for n in range(3):
             # The candidate alone, among others that are padding full of other tokens.
@@ -130,7 +133,7 @@ def test_a_batch_is_one_by_one_and_padding_is_ignored():
             one, _ = extend(model, prefix, [r, 1 - r], [[], []])
             valid = np.zeros((2, 3), bool)
             valid[0, 0] = True
-            found, one_count, _ = run(model, one, alone, [[16, 9][r], 16], valid)
+            found, one_count, _ = run(model, one, alone, [[BUDGETS[r][n], 16, 16], [16] * 3], valid)
             count = counts[r, n]
             assert one_count[0].tolist() == [count, 0, 0] and one_count[1].tolist() == [0, 0, 0]
             assert found.token[0, 0, :count].tolist() == out.token[r, n, :count].tolist()
@@ -142,7 +145,7 @@ def test_padded_vocabulary_rows_are_never_chosen():
     loud = model.params | {"head": model.params["head"].at[model.config.vocab_size :].set(100.0)}
     padded = Model(loud, model.config, model.tokenizer, model.dtype)
     prefix, _ = two_prefixes(padded)
-    out, counts, _ = run(padded, prefix, SUFFIXES, [16, 9])
+    out, counts, _ = run(padded, prefix, SUFFIXES, BUDGETS)
     assert out.token.max() < model.config.vocab_size
     assert np.isfinite(out.logprob).all() and counts.min() >= 1
 
@@ -157,7 +160,7 @@ def test_the_loop_has_no_temporary_the_size_of_a_cache():
     integers = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)  # noqa: E731
     compiled = generate.decode.lower(
         params, prefix, jax.ShapeDtypeStruct((2, 3, c.hidden_size), jnp.float32), integers(2, 3),
-        jax.ShapeDtypeStruct((2, 3), jnp.bool_), integers(2), model.control(), k, k,
+        jax.ShapeDtypeStruct((2, 3), jnp.bool_), integers(2, 3), model.control(), k, k,
         config=c, bucket=size - MAX_NEW, max_new=MAX_NEW,
     ).compile()  # fmt: skip
     memory = compiled.memory_analysis()
@@ -180,7 +183,7 @@ def test_greedy_story(assets):
     zero = np.zeros((1, 1), np.int32)
     last, k, v = generate.prefill(model.params, prefix, zero[..., None], zero, k, v, config=config)
     out, counts, _, _ = generate.decode(
-        model.params, prefix, last, zero, np.ones((1, 1), bool), np.array([256], np.int32), model.control(), k, v,
+        model.params, prefix, last, zero, np.ones((1, 1), bool), np.array([[256]], np.int32), model.control(), k, v,
         config=config, bucket=1, max_new=256,
     )  # fmt: skip
     story = tokenizer.decode(out.token[0, 0, : counts[0, 0]], first=True)
