@@ -5,8 +5,8 @@
     python benchmarks/train_step.py --layers=4            # quicker; per layer the same
 
 Random weights, rows that fill nine tenths of every sequence, a quarter of the tokens learnt, as in packed demo rows.
-The floor is the arithmetic that nothing can avoid (below) at the rate of a matrix product measured in the same run, which
-alternates with the step; both are medians. Useful tokens are those that are not padding.
+The floor is the arithmetic that nothing can avoid (below) at the rate of a matrix product measured in the same run;
+the two alternate and both are medians. Useful tokens are those that are not padding.
 
     LoRA   4 P per token (forward, and backward to the activations), full 6 P; P: numbers in the blocks' matrices
     head   4 V D per learnt token (scores, and back to the hidden states), full 6 V D

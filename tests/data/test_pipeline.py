@@ -129,7 +129,7 @@ def test_groups_are_packed_together_and_told_apart(tokenizer, pack):
         for piece, b in [(piece, b) for b in range(2) for piece in pieces({k: v[b : b + 1] for k, v in batch.items()})]:
             places.setdefault(piece, set()).add((number, b))
     assert places.keys() == wanted
-    twins = [tuple(expected([row], tokenizer))[0] for row in GROUPS[:2]]
+    twins = [next(iter(expected([row], tokenizer))) for row in GROUPS[:2]]
     assert (places[twins[0]] == places[twins[1]]) == pack
 
 
