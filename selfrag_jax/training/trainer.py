@@ -115,8 +115,13 @@ def _loop(config, run, stream, checkpoints, metrics, start, signals) -> None:
 
 
 def _identity(config: Config, rows_digest: str) -> dict[str, Any]:
-    """What a run must share with a checkpoint to go on from it: all that changes a step, but not how long it runs."""
-    identity: dict[str, Any] = {"seed": config.seed, "rows_sha256": rows_digest, "model.path": config.model.path}
+    """What a run must share with a checkpoint to go on from it: all that changes a step.
+
+    Only the number of steps is free, so that a run can be made longer; the learning rate then follows the new length.
+    """
+    identity: dict[str, Any] = {"seed": config.seed, "rows_sha256": rows_digest}
+    for name in ("path", "weights", "vocab_multiple"):
+        identity[f"model.{name}"] = getattr(config.model, name)
     for name in ("sequence_length", "batch_size", "mask", "pack"):
         identity[f"data.{name}"] = getattr(config.data, name)
     free = ("steps", "log_every", "checkpoint_every", "keep_checkpoints", "remat")
@@ -134,7 +139,7 @@ def _announce(config: Config, run: setup.Run, rows: int, start: int) -> None:
 
 
 def _finish(config, run, folder, metrics, rows, rows_digest) -> None:
-    """Write the adapter with its card, or the whole model."""
+    """Write the adapter, or the whole model, with its card, its config and its log."""
     trained = jax.device_get(run.state["trained"])
     facts = card.facts(config, metrics.records, rows, rows_digest)
     if run.meta is None:
@@ -145,6 +150,7 @@ def _finish(config, run, folder, metrics, rows, rows_digest) -> None:
         lora.save_adapter(directory, trained, dataclasses.replace(run.meta, training=facts))
     _write_text(directory / "config.json" if run.meta else directory / "training.json", config_to_json(config))
     _write_text(directory / "README.md", card.render(config, facts, adapter=run.meta is not None))
+    _write_text(directory / "metrics.jsonl", (folder / "metrics.jsonl").read_text(encoding="utf-8"))
     print(f"wrote {directory}", file=sys.stderr)
 
 
