@@ -17,6 +17,7 @@ import numpy as np
 
 from selfrag_jax.config import DataConfig
 from selfrag_jax.data.encode import Encoded, encode_row
+from selfrag_jax.errors import UserError
 from selfrag_jax.tokenizer import Tokenizer
 
 _PACKING_BINS = 64  # sequences that are open at a time: more waste less, and take longer to fill the first batch
@@ -108,6 +109,20 @@ class _Encode:
     def __call__(self, group: list[Any]) -> list[dict[str, np.ndarray]]:
         made = [example(encode_row(row, self.tokenizer, max_length=self.length + 1, mask=self.mask)) for row in group]
         return joined([one for one in made if one["loss_mask"].any()], self.length if self.pack else 0)
+
+
+def survey(source: Any, tokenizer: Tokenizer, config: DataConfig, most: int = 1000) -> tuple[float, float]:
+    """Of up to `most` rows, spread over the source: the shares that are cut at the sequence length, and that have
+    nothing learnt within it (such rows are left out).
+
+    Raises UserError where no row has anything to learn: a stream of such rows would never yield a batch.
+    """
+    rows = [source[int(i)] for i in np.linspace(0, len(source) - 1, min(most, len(source)))]
+    made = [encode_row(row, tokenizer, max_length=config.sequence_length + 1, mask=config.mask) for row in rows]
+    empty = sum(not one.loss_mask[1:].any() for one in made) / len(made)
+    if empty == 1:
+        raise UserError(f"no row has anything to learn within data.sequence_length={config.sequence_length}; raise it")
+    return sum(one.truncated for one in made) / len(made), empty
 
 
 def batches(

@@ -57,6 +57,10 @@ def train(config: Config, workdir: str | os.PathLike[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     source, rows_digest = datasets.prepare(config, folder / "rows")
     run = setup.make_run(config)
+    cut, empty = pipeline.survey(source, run.tokenizer, config.data)
+    if cut or empty:
+        what = f"{cut:.1%} of the rows are cut at data.sequence_length={config.data.sequence_length}"
+        print(f"about {what}, {empty:.1%} have nothing to learn within it and are left out", file=sys.stderr)
     stream = pipeline.batches(
         source,
         run.tokenizer,

@@ -9,6 +9,7 @@ from selfrag_jax.config import DataConfig
 from selfrag_jax.data import pipeline
 from selfrag_jax.data.encode import encode_row
 from selfrag_jax.data.rows import Row, read_rows
+from selfrag_jax.errors import UserError
 from selfrag_jax.tokenizer import Tokenizer
 
 LENGTH = 512
@@ -142,3 +143,13 @@ def test_a_stream_is_restored_in_the_middle_of_a_group_that_is_not_joined(tokeni
         other.set_state(state)
         found = next(other)
         assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+
+
+def test_rows_that_do_not_fit_are_counted(tokenizer):
+    config = DataConfig(sequence_length=128)
+    assert pipeline.survey(asked("short", 4, 3), tokenizer, config) == (0, 0)
+    assert pipeline.survey([*asked("short", 3, 3), *asked("long", 1, 300)], tokenizer, config) == (0.25, 0)
+    unanswered = Row("w " * 300, "[No Retrieval]x[Utility:5]")
+    assert pipeline.survey([*asked("short", 3, 3), unanswered], tokenizer, config) == (0.25, 0.25)
+    with pytest.raises(UserError, match="no row has anything to learn"):
+        pipeline.survey([unanswered], tokenizer, config)
