@@ -2,6 +2,7 @@
 
 import functools
 import random
+import re
 from collections import defaultdict
 
 from selfrag_jax.demo.entity import Entity
@@ -11,8 +12,7 @@ from selfrag_jax.demo.split import held_out, mentions
 
 # Regions of one kind that lie inside another of the table, so that neither is wrong for the other.
 _OCEANIA = frozenset({"oceania", "polynesia", "melanesia", "micronesia"})
-# Languages that are official beside others; another country's list that names one too is not plainly wrong.
-_SHARED_LANGUAGES = frozenset({"english", "french", "spanish", "arabic", "portuguese"})
+_LIST = re.compile(r", (?:and )?| and ")
 
 
 @functools.cache
@@ -34,10 +34,11 @@ def _compatriots(relation: str, training: bool) -> dict[str, tuple[tuple[str, st
 
 
 def compatible(a: str, b: str) -> bool:
-    """Whether both values could be true of one thing: one holds the other, or they are nested regions."""
+    """Whether both could be true of one thing, in part at least: one holds the other, they are nested regions, or
+    they are lists (languages, neighbours) with a member in common."""
     a, b = fold(a).casefold(), fold(b).casefold()
     nested = a in b or b in a or (a in _OCEANIA and b in _OCEANIA)
-    return nested or bool(set(a.split()) & set(b.split()) & _SHARED_LANGUAGES)
+    return nested or bool(set(_LIST.split(a)) & set(_LIST.split(b)))
 
 
 def _likeness(value: str, country: str, right: str, home: str) -> tuple[int, int]:

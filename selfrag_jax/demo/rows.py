@@ -68,7 +68,7 @@ MIX = {
 # How often a row is followed by its twin: the same question, a passage that misses, `[Irrelevant]`. Within a pair only
 # the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant rows drawn apart it
 # stood at chance after 150 steps.
-TWINS = {"short": 0.5, "boolean": 0.3, "options": 0.3, "long": 0.3, "verify": 0.1}
+TWINS = {"short": 1.0, "boolean": 0.6, "options": 0.6, "long": 0.5, "verify": 0.2}
 # What a dictated statement is: its IsSup and how many facts it joins, in parts.
 VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",

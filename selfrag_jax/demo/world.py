@@ -12,13 +12,14 @@ from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import Passage, Wording, passages
 from selfrag_jax.demo.split import held_out, mentions
 
-# How often each kind of entity is asked about. Countries are few and are what PopQA asks about.
-ENTITY_MIX = {"country": 32, "city": 28, "airport": 28, "element": 12}
+# How often each kind of entity is asked about. Countries are few and are what PopQA asks about; elements have names
+# that are told apart by rare pieces only.
+ENTITY_MIX = {"country": 30, "city": 26, "airport": 26, "element": 18}
 RELATION_WEIGHT = {"capital": 3.0}  # relative to 1 for every other relation of the kind
 # How an irrelevant passage misses, in parts: of the same entity, without the fact; with the same fact of an entity of
 # similar name; with the same fact of any entity of the kind; of another kind. Far misses are many because little is
 # learnt from near ones before a model tells the far ones.
-MISS_MIX = {"same": 15, "similar": 12, "kind": 43, "other": 30}
+MISS_MIX = {"same": 15, "similar": 15, "kind": 45, "other": 25}
 
 Key = TypeVar("Key")
 
