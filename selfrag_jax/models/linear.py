@@ -15,6 +15,9 @@ import jax
 import jax.numpy as jnp
 
 
+_WIDENED_BYTES = 8 << 20  # of an int8 matrix on a CPU, how much is held in the activations' dtype at a time
+
+
 @typing.dataclass_transform(frozen_default=True)
 def _leaf(*static: str):
     """A dataclass decorator that registers a pytree whose `static` fields are compile-time constants."""
@@ -104,11 +107,32 @@ _lora_product.defvjp(_lora_forward, _lora_backward)
 
 def _int8_linear(x: jax.Array, w: Int8Weight) -> jax.Array:
     if not w.dynamic:
-        return (x @ w.q.astype(x.dtype)) * w.scale[..., 0, :].astype(x.dtype)
+        y = jax.lax.platform_dependent(x, w.q, cpu=_product_by_columns, default=lambda x, q: x @ q.astype(x.dtype))
+        return y * w.scale[..., 0, :].astype(x.dtype)
     step = jnp.maximum(jnp.max(jnp.abs(x), axis=-1, keepdims=True), 1e-12) / 127.0
     x_int = jnp.round(x / step).astype(jnp.int8)
     y = jax.lax.dot_general(x_int, w.q, (((x.ndim - 1,), (0,)), ((), ())), preferred_element_type=jnp.int32)
     return (y.astype(jnp.float32) * (step.astype(jnp.float32) * w.scale[..., 0, :])).astype(x.dtype)
+
+
+def _product_by_columns(x: jax.Array, q_IO: jax.Array) -> jax.Array:
+    """x q for a large q of a narrower dtype, which is widened a few columns at a time.
+
+    A product on a CPU wants both sides in one dtype. Given the whole matrix, XLA keeps a wide copy of it (that of a
+    vocabulary table is larger than all of SmolLM2's layers in int8) and makes it anew in every call.
+    """
+    inputs, outputs = q_IO.shape
+    width = max(128, _WIDENED_BYTES // (inputs * x.dtype.itemsize))
+    if outputs <= width:
+        return x @ q_IO.astype(x.dtype)
+
+    def columns(y, i):
+        start = jnp.minimum(i * width, outputs - width)  # the last ones overlap those before
+        part = x @ jax.lax.dynamic_slice_in_dim(q_IO, start, width, axis=1).astype(x.dtype)
+        return jax.lax.dynamic_update_slice_in_dim(y, part, start, axis=-1), None
+
+    empty = jnp.zeros((*x.shape[:-1], outputs), x.dtype)
+    return jax.lax.scan(columns, empty, jnp.arange(-(-outputs // width)))[0]
 
 
 def quantize_int8(w: jax.Array, *, dynamic: bool = False) -> Int8Weight:

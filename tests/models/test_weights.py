@@ -15,7 +15,7 @@ from llama_helpers import CASES, distance, hf_tensors, make_llama, read_at, writ
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import llama, llama_config, weights
 from selfrag_jax.models import safetensors as own
-from selfrag_jax.models.linear import Int8Weight, embed, linear, quantize_int8
+from selfrag_jax.models.linear import Int8Weight, embed, linear, quantize_int8, unembed
 
 DTYPES = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.int8, np.uint8, np.bool_]
 
@@ -264,6 +264,28 @@ def test_int8_rounds_each_output_channel_on_its_own():
     # Activations are rounded to within half a step of their row's largest value.
     bound = np.abs(x).max(1, keepdims=True) / 127 * 0.51 * np.abs(np.asarray(q.q[0] * q.scale[0])).sum(0)
     assert (np.abs(dynamic - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("outputs", [128, 700, 1025])
+def test_a_large_int8_matrix_is_widened_a_few_columns_at_a_time(outputs, monkeypatch):
+    random = np.random.RandomState(0)
+    q = quantize_int8(jnp.asarray(random.randn(40, outputs), jnp.float32))
+    x = jnp.asarray(random.randn(2, 3, 40), jnp.float32)
+    whole = linear(x, q)
+    monkeypatch.setattr("selfrag_jax.models.linear._WIDENED_BYTES", 40 * 4 * 256)
+    for parts in (linear(x, q), jax.vmap(jax.vmap(lambda x_I: linear(x_I, q)))(x)):
+        np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="only a CPU widens whole matrices")
+def test_no_float_copy_of_an_int8_vocabulary_table():
+    table = Int8Weight(jnp.ones((128, 65536), jnp.int8), jnp.ones((1, 65536)))
+
+    def loop(x, table):
+        return jax.lax.fori_loop(0, 3, lambda _, x: x + unembed(x, table)[..., :128], x)
+
+    compiled = jax.jit(loop).lower(jnp.ones((5, 128)), table).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < table.q.nbytes * 4 / 2
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
