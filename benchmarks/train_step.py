@@ -92,6 +92,7 @@ def product_rate(product, left, right) -> float:
 
 
 def main() -> None:
+    """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", default="lora", help="lora, full, or both with a comma")
     parser.add_argument("--batch", type=int, default=8)

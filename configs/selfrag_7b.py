@@ -8,6 +8,7 @@ BATCH = 128
 
 
 def get_config() -> Config:
+    """The settings of `python train.py --config=configs/selfrag_7b.py`."""
     config = Config()
     config.model.path = "models/Llama-2-7b-hf"
     config.model.weights = "bf16"

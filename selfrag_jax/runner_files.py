@@ -43,25 +43,31 @@ class Paths:
 
     @property
     def parts(self) -> pathlib.Path:
+        """The folder of units that are done while others are not."""
         return self._beside(".parts")
 
     @property
     def manifest(self) -> pathlib.Path:
+        """What the finished output was made from."""
         return self._beside(".manifest.json")
 
     @property
     def timings(self) -> pathlib.Path:
+        """Seconds per unit; apart, so that outputs are the same byte for byte."""
         return self._beside(".timings.jsonl")
 
     @property
     def bad(self) -> pathlib.Path:
+        """Rows that were left out, and why."""
         return self._beside(".bad.jsonl")
 
     @property
     def parts_manifest(self) -> pathlib.Path:
+        """What the units in `parts` are made from; a run with other inputs is refused."""
         return self.parts / "manifest.json"
 
     def unit(self, index: int) -> pathlib.Path:
+        """The file of one finished unit."""
         return self.parts / f"unit-{index:06d}.jsonl"
 
     def remove_all(self) -> None:

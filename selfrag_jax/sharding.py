@@ -52,6 +52,7 @@ def sharding(mesh: Mesh, axes: Axes, shape: Sequence[int]) -> NamedSharding:
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
+    """A whole copy on every device."""
     return NamedSharding(mesh, PartitionSpec())
 
 

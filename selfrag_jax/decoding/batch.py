@@ -55,6 +55,7 @@ class Question:
         return len(self.passages) - 1
 
     def note(self, text: str) -> None:
+        """Something the reader of the answer is told, once."""
         if text not in self.notes:
             self.notes.append(text)
 

@@ -39,6 +39,7 @@ class Path:
 
     @property
     def generated(self) -> int:
+        """Tokens generated along the path."""
         return sum(len(step.trace.tokens) for step in self.steps)
 
     @property

@@ -21,10 +21,12 @@ WIDE = frozenset({"", "Latin America and the Caribbean", "Sub-Saharan Africa", "
 
 
 def country_name(iso: str, source_name: str) -> str:
+    """The usual short English name, where that of the source is another."""
     return names.COUNTRY_NAMES.get(iso, source_name.strip())
 
 
 def in_sentence(iso: str, title: str) -> str:
+    """The name with the article that it takes within a sentence."""
     return f"the {title}" if iso in names.WITH_ARTICLE else title
 
 

@@ -26,4 +26,5 @@ def entities() -> tuple[Entity, ...]:
 
 @functools.cache
 def by_key() -> dict[str, Entity]:
+    """All entities by their keys."""
     return {entity.key: entity for entity in entities()}

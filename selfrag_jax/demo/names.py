@@ -153,6 +153,7 @@ def capitalise(text: str) -> str:
 
 
 def possessive(name: str) -> str:
+    """ "Oman's", "Cyprus'"."""
     return name + ("'" if name.endswith("s") else "'s")
 
 

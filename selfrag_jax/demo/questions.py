@@ -65,6 +65,7 @@ class Question:
 
     @property
     def answers(self) -> tuple[str, ...]:
+        """Every accepted wording of every aspect."""
         return tuple(answer for aspect in self.aspects for answer in aspect)
 
 
@@ -83,6 +84,7 @@ def statement(entity: Entity, relation: Relation, value: str | None = None) -> s
 
 
 def gold_passages(entity: Entity, relation: str) -> tuple[Passage, ...]:
+    """The passages, in training wording, that state the fact."""
     return tuple(p for p in by_entity().get(entity.key, ()) if relation in p.relations)
 
 

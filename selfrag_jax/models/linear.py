@@ -14,7 +14,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-
 _WIDENED_BYTES = 8 << 20  # of an int8 matrix on a CPU, how much is held in the activations' dtype at a time
 
 

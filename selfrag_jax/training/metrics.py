@@ -64,6 +64,7 @@ class MetricsFile:
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 (closed by `close`)
 
     def write(self, record: dict[str, Any]) -> None:
+        """Put a step's record on disk before the next is computed."""
         self.records.append(record)
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
@@ -107,6 +108,7 @@ class Progress:
         self._times: deque[float] = deque([time.perf_counter()], maxlen=max(1, window) + 1)
 
     def update(self, record: dict[str, Any]) -> None:
+        """One step forward, with the averages over the last steps beside the bar."""
         self._recent.append(record)
         self._times.append(time.perf_counter())
         tokens = sum(r["tokens"] for r in list(self._recent)[-(len(self._times) - 1) :])

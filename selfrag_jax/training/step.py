@@ -70,6 +70,7 @@ def batch_loss(network: Network, params: Tree, batch: Batch, kinds_V: jax.Array)
 
 
 def init_state(trained: Tree, optimizer: optax.GradientTransformation) -> Tree:
+    """What a step changes and a checkpoint keeps: the trained tree, the optimizer's state, the steps taken."""
     return {"trained": trained, "optimizer": optimizer.init(trained), "step": jnp.zeros((), jnp.int32)}
 
 
@@ -116,7 +117,7 @@ def train_step(
     trained = optax.apply_updates(state["trained"], updates)
     metrics = {
         "loss": sums.loss / count,
-        "grad_norm": optax.global_norm(gradients),
+        "grad_norm": optax.tree.norm(gradients),
         "learnt": sums.learnt,
         "tokens": jnp.sum(batch["segment_ids"] > 0, dtype=jnp.float32),
         "kind_loss": sums.kind_loss,
