@@ -52,6 +52,8 @@ def llama_last_logits(params, shape, ids: list[int]) -> np.ndarray:
 
 @dataclasses.dataclass
 class Node:
+    """One candidate and all that its children need to know."""
+
     parent: int | None
     action: str
     tokens: list[int]
@@ -63,13 +65,16 @@ class Node:
     past_text: list[int]  # with "segments": what stands between the prompt and `inline`
     path_terms: list[dict]
     used: int
-    evidence: bool
+    in_force: int | None  # the passage of the last retrieval on the path
+    cites: int | None  # the passage that the segment rests on, where its greedy IsSup is fully or partially
     last_logits: np.ndarray
     depth: int
 
 
 @dataclasses.dataclass
 class Outcome:
+    """All candidates in the order they were grown, and which of them won."""
+
     nodes: list[Node]
     best: int
     kept: set[int]
@@ -77,28 +82,46 @@ class Outcome:
 
 
 def softmax(x):
+    """Over the only axis."""
     e = np.exp(x - x.max())
     return e / e.sum()
 
 
-def search(params, shape, prompt: list[int], passages: list[list[int]], s) -> Outcome:
-    """s: settings with the names of DecodeConfig. passages: ids with their fences, the same at every retrieval."""
-    margins = [np.inf]
-    nodes: list[Node] = []
-    kept: set[int] = set()
+def look_up(passages: list[list[int]], question: list[int], said: list[int], k: int) -> list[int]:
+    """The test's retrieval: the numbers of k passages, which depend on the words of the question and what was said."""
+    first = sum(word for word in [*question, *said] if word < EOS) % len(passages)
+    return [(first + i) % len(passages) for i in range(k)]
 
-    def greedy(context: list[int], budget: int):
+
+class Search:
+    """`run()` searches as the settings `s` say, whose names are those of DecodeConfig.
+
+    question: the word ids that retrieval sees; prompt: the ids that the model reads; passages: ids with their fences,
+    of which every retrieval finds `k`.
+    """
+
+    def __init__(self, params, shape, question, prompt, passages, k, s):
+        self.params, self.shape, self.question, self.prompt = params, shape, question, prompt
+        self.passages, self.k, self.s = passages, k, s
+        self.nodes: list[Node] = []
+        self.margins = [np.inf]
+
+    def logits(self, ids):
+        return llama_last_logits(self.params, self.shape, ids)
+
+    def greedy(self, context: list[int], budget: int):
         tokens, rows = [], []
         while True:
-            logits = llama_last_logits(params, shape, context + tokens)
+            logits = self.logits(context + tokens)
             top = np.sort(logits)[-2:]
-            margins.append(top[1] - top[0])
+            self.margins.append(top[1] - top[0])
             tokens.append(int(logits.argmax()))
             rows.append(logits)
             if tokens[-1] in RETRIEVE or tokens[-1] == EOS or len(tokens) == budget:
                 return tokens, rows
 
-    def decide(logits, evidence):
+    def decide(self, logits, evidence):
+        s = self.s
         if s.retrieve in ("always", "never"):
             return "retrieve" if s.retrieve == "always" else "none"
         p3 = softmax(logits[RETRIEVE])
@@ -111,106 +134,115 @@ def search(params, shape, prompt: list[int], passages: list[list[int]], s) -> Ou
         if s.retrieve == "token":
             return "retrieve" if p3.argmax() == 1 else "none"
         ratio = p3[1] / (p3[0] + p3[1]) if s.threshold_over == "two" else p3[1]
-        margins.append(abs(ratio - s.threshold))
+        self.margins.append(abs(ratio - s.threshold))
         return "retrieve" if ratio > s.threshold else "none"
 
-    def measure(tokens, rows, action, inherited):
-        logp = [r[t] - (np.log(np.exp(r - r.max()).sum()) + r.max()) for t, r in zip(tokens, rows, strict=True)]
-        if not s.count_reflection_tokens:
-            logp = [x for t, x in zip(tokens, logp, strict=True) if t not in ALL_13]
-        total = sum(logp)
-        first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
-            s.first_term, math.exp(total / len(logp)) if logp else 1.0
-        )
-        terms = {"first": first, "isrel": None, "issup": None, "isuse": None}
-        if action == "retrieve":
-            terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
-        elif action == "continue":
-            terms["isrel"] = inherited
-        relevant = terms["isrel"] is None or terms["isrel"] >= 0.5
-        for t, r in zip(tokens, rows, strict=True):
-            if t in SUPPORT and terms["issup"] is None and action in ("retrieve", "continue") and relevant:
-                p = softmax(r[SUPPORT])
-                terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
-            if t in UTILITY and terms["isuse"] is None:
-                p = softmax(r[UTILITY])
-                terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if s.critique == "graded" else p[4]
-        return terms
-
-    def path_score(terms, ended):
-        uses = [t["isuse"] for t in terms if t["isuse"] is not None]
-        pool = {"isrel": s.w_isrel, "issup": s.w_issup, "isuse": s.w_isuse}
-        if s.combine == "product":
-            out = 1.0
-            last_use = max((i for i, t in enumerate(terms) if t["isuse"] is not None), default=-1)
-            for i, t in enumerate(terms):
-                have = {g: t[g] for g in ("isrel", "issup") if t[g] is not None}
-                if ended and i == last_use:
-                    have["isuse"] = t["isuse"]
-                out *= t["first"] + renormalised(have, pool)
-            return out
-        add = (lambda v: sum(v)) if s.combine == "sum" else (lambda v: sum(v) / len(v))
-        have = {}
-        for g in ("isrel", "issup"):
-            values = [t[g] for t in terms if t[g] is not None]
-            if values:
-                have[g] = add(values)
-        if ended and uses:
-            have["isuse"] = uses[-1]
-        return add([t["first"] for t in terms]) + renormalised(have, pool)
-
-    def renormalised(have, pool):
-        present = sum(pool[g] for g in have)
-        return sum(pool.values()) / present * sum(pool[g] * v for g, v in have.items()) if present else 0.0
-
-    def grow(parent: int | None, action: str, passage: list[int] | None) -> int:
-        mother = nodes[parent] if parent is not None else None
+    def grow(self, parent: int | None, action: str, passage: int | None) -> int:
+        s, mother = self.s, self.nodes[parent] if parent is not None else None
         inline = list(mother.inline) if mother else []
         past = list(mother.past_text) if mother else []
         if mother and action == "retrieve" and s.history == "segments":
             inline, past = [], [t for text in mother.texts for t in text]
-        put_in = {
-            "retrieve": [RETRIEVAL, *(passage or [])],
-            "continue": [CONTINUE],
-            "none": [NO_RETRIEVAL],
-            "text": [],
-        }[action]
+        put_in = {"continue": [CONTINUE], "none": [NO_RETRIEVAL], "text": []}.get(action)
+        if put_in is None:
+            put_in = [RETRIEVAL, *self.passages[passage]]
         used = mother.used if mother else 0
-        tokens, rows = greedy(prompt + past + inline + put_in, s.max_new_tokens - used)
-        before = mother.path_terms if mother else []
+        tokens, rows = self.greedy(self.prompt + past + inline + put_in, s.max_new_tokens - used)
         before = mother.path_terms if mother else []
         inherited = next((t["isrel"] for t in reversed(before) if t["isrel"] is not None), None)
-        terms = measure(tokens, rows, action, inherited)
+        terms, supported = measure(s, tokens, rows, action, inherited)
         depth = mother.depth + 1 if mother else 1
         used += len(tokens)
         ended = tokens[-1] not in RETRIEVE or depth >= s.max_depth or used >= s.max_new_tokens
         path_terms = [*before, terms]
         said = tokens[:-1] if tokens[-1] in RETRIEVE else tokens
         plain = [t for t in said if t < EOS or t in (OPEN, CLOSE, 56)]
+        in_force = passage if action == "retrieve" else (mother.in_force if mother else None)
+        cites = in_force if supported and action in ("retrieve", "continue") and any(t < EOS for t in said) else None
         node = Node(
-            parent, action, tokens, terms, path_score(path_terms, ended), ended,
+            parent, action, tokens, terms, path_score(s, path_terms, ended), ended,
             [*(mother.texts if mother else []), plain], inline + put_in + said, past, path_terms, used,
-            action == "retrieve" or bool(mother and mother.evidence), rows[-1], depth,
+            in_force, cites, rows[-1], depth,
         )  # fmt: skip
-        nodes.append(node)
-        return len(nodes) - 1
+        self.nodes.append(node)
+        return len(self.nodes) - 1
 
-    def children(parent: int | None, logits) -> list[int]:
-        action = decide(logits, nodes[parent].evidence if parent is not None else False)
-        if action == "retrieve":
-            return [grow(parent, action, passage) for passage in passages]
-        return [grow(parent, action, None)]
+    def children(self, parent: int | None, logits) -> list[int]:
+        mother = self.nodes[parent] if parent is not None else None
+        action = self.decide(logits, mother is not None and mother.in_force is not None)
+        if action != "retrieve":
+            return [self.grow(parent, action, None)]
+        said = mother.tokens if mother else []
+        return [self.grow(parent, action, n) for n in look_up(self.passages, self.question, said, self.k)]
 
-    beam = children(None, llama_last_logits(params, shape, prompt))
-    while True:
-        ranked = sorted(beam, key=lambda n: -nodes[n].score)
-        if len(ranked) > s.beam:
-            margins.append(nodes[ranked[s.beam - 1]].score - nodes[ranked[s.beam]].score)
-        margins += [nodes[a].score - nodes[b].score for a, b in itertools.pairwise(ranked[: s.beam])]
-        beam = ranked[: s.beam]
-        kept |= set(beam)
-        if all(nodes[n].ended for n in beam):
-            return Outcome(nodes, beam[0], kept, min(margins))
-        beam = [n for n in beam if nodes[n].ended] + [
-            child for n in beam if not nodes[n].ended for child in children(n, nodes[n].last_logits)
-        ]
+    def run(self) -> Outcome:
+        nodes, kept, width = self.nodes, set(), self.s.beam
+        beam = self.children(None, self.logits(self.prompt))
+        while True:
+            ranked = sorted(beam, key=lambda n: -nodes[n].score)
+            if len(ranked) > width:
+                self.margins.append(nodes[ranked[width - 1]].score - nodes[ranked[width]].score)
+            self.margins += [nodes[a].score - nodes[b].score for a, b in itertools.pairwise(ranked[:width])]
+            beam = ranked[:width]
+            kept |= set(beam)
+            if all(nodes[n].ended for n in beam):
+                return Outcome(nodes, beam[0], kept, min(self.margins))
+            beam = [n for n in beam if nodes[n].ended] + [
+                child for n in beam if not nodes[n].ended for child in self.children(n, nodes[n].last_logits)
+            ]
+
+
+def measure(s, tokens, rows, action, inherited):
+    """The terms of a segment, and whether its greedy IsSup says fully or partially."""
+    logp = [r[t] - (np.log(np.exp(r - r.max()).sum()) + r.max()) for t, r in zip(tokens, rows, strict=True)]
+    if not s.count_reflection_tokens:
+        logp = [x for t, x in zip(tokens, logp, strict=True) if t not in ALL_13]
+    total = sum(logp)
+    first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
+        s.first_term, math.exp(total / len(logp)) if logp else 1.0
+    )
+    terms, supported = {"first": first, "isrel": None, "issup": None, "isuse": None}, False
+    if action == "retrieve":
+        terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
+    elif action == "continue":
+        terms["isrel"] = inherited
+    relevant = terms["isrel"] is None or terms["isrel"] >= 0.5
+    for t, r in zip(tokens, rows, strict=True):
+        if t in SUPPORT and terms["issup"] is None and action in ("retrieve", "continue") and relevant:
+            p = softmax(r[SUPPORT])
+            terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
+            supported = p.argmax() < 2
+        if t in UTILITY and terms["isuse"] is None:
+            p = softmax(r[UTILITY])
+            terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if s.critique == "graded" else p[4]
+    return terms, supported
+
+
+def path_score(s, terms, ended):
+    """First terms and critique of a path, as SELFRAG.md §2 settles it."""
+    uses = [t["isuse"] for t in terms if t["isuse"] is not None]
+    pool = {"isrel": s.w_isrel, "issup": s.w_issup, "isuse": s.w_isuse}
+    if s.combine == "product":
+        out = 1.0
+        last_use = max((i for i, t in enumerate(terms) if t["isuse"] is not None), default=-1)
+        for i, t in enumerate(terms):
+            have = {g: t[g] for g in ("isrel", "issup") if t[g] is not None}
+            if ended and i == last_use:
+                have["isuse"] = t["isuse"]
+            out *= t["first"] + renormalised(have, pool)
+        return out
+    add = (lambda v: sum(v)) if s.combine == "sum" else (lambda v: sum(v) / len(v))
+    have = {}
+    for g in ("isrel", "issup"):
+        values = [t[g] for t in terms if t[g] is not None]
+        if values:
+            have[g] = add(values)
+    if ended and uses:
+        have["isuse"] = uses[-1]
+    return add([t["first"] for t in terms]) + renormalised(have, pool)
+
+
+def renormalised(have, pool):
+    """The weighted sum of the groups present, scaled as if all were."""
+    present = sum(pool[g] for g in have)
+    return sum(pool.values()) / present * sum(pool[g] * v for g, v in have.items()) if present else 0.0
