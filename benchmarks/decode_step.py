@@ -7,20 +7,23 @@
 One question, a prefix of 64 positions, a passage bucket of 96. A step's time is the difference of a long and a short
 run of the loop over the difference in steps, so that starting it costs nothing; the figures are medians over several
 rounds in which all variants alternate. The floor is the bytes that a step must read (weights, the prefix once, every
-candidate's suffix) over the memory bandwidth measured in the same run. Layouts are orders of the suffix cache's axes
-(`selfrag_jax/decoding/cache.py`); the first one in the list is used for all precisions, the others for f32.
+candidate's suffix) over the memory bandwidth measured in the same run. Beside it stands the arithmetic: the time that
+the products with weights would take at the rate of a large float32 matrix product, of the same run too.
+
+Layouts are orders of the suffix cache's axes (`selfrag_jax/decoding/cache.py`); the first one in the list is used for
+all precisions, the others for f32.
 """
 
 import argparse
 import dataclasses
 import os
+import statistics
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from floors import bandwidth, product_rate
 
 from selfrag_jax import paths
 from selfrag_jax.decoding import cache, generate
@@ -48,23 +51,10 @@ class Variant:
     layout: str
     run: Any
     floor_bytes: int
+    operations: int
     temporaries: int
     cache_bytes: int
     seconds: list[float] = dataclasses.field(default_factory=list)
-
-
-def bandwidth(megabytes: int = 512) -> float:
-    """Bytes per second read from memory by all cores together, the best of five readings of a large array."""
-    array = np.ones(megabytes << 18, np.float32)
-    parts = np.array_split(array, (os.cpu_count() or 1) * 4)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-
-        def once() -> float:
-            began = time.perf_counter()
-            list(pool.map(lambda part: float(part @ part), parts))
-            return array.nbytes / (time.perf_counter() - began)
-
-        return max(once() for _ in range(5))
 
 
 def make_variant(params, config: LlamaConfig, precision: str, candidates: int, layout: str) -> Variant:
@@ -101,7 +91,8 @@ def make_variant(params, config: LlamaConfig, precision: str, candidates: int, l
     cache_bytes = sum(c.nbytes for c in caches)
     floor_bytes = weight_bytes + prefix.k.nbytes + prefix.v.nbytes + cache_bytes
     temporaries = compiled.memory_analysis().temp_size_in_bytes
-    return Variant(precision, candidates, layout, run, floor_bytes, temporaries, cache_bytes)
+    numbers = sum(x.size for x in jax.tree.leaves(llama.abstract_params(config)))
+    return Variant(precision, candidates, layout, run, floor_bytes, 2 * candidates * numbers, temporaries, cache_bytes)
 
 
 def load(random: bool) -> tuple[LlamaConfig, Any]:
@@ -130,8 +121,8 @@ def main() -> None:
     print(
         f"{jax.default_backend()}, {os.cpu_count()} cores, jax {jax.__version__}, prefix {PREFIX}, passage {BUCKET}\n"
     )
-    print("| candidates | weights | layout | ms a step | spread | floor ms | share of floor | temporaries / cache MB |")
-    print("|---|---|---|---|---|---|---|---|")
+    columns = "candidates, weights, layout, ms a step (spread), floor ms, share of floor, arithmetic ms"
+    print(f"| {columns.replace(', ', ' | ')} | temporaries / cache MB |\n{'|---' * 8}|")
     for candidates in map(int, options.candidates.split(",")):
         wanted = [(precision, first) for precision in options.precisions.split(",")]
         wanted += [("f32", layout) for layout in others if "f32" in options.precisions]
@@ -140,23 +131,28 @@ def main() -> None:
 
 def measure(variants: list[Variant], rounds: int) -> None:
     """Alternate the variants and print a line for each."""
-    speeds = []
+    speeds, rates = [], []
     for variant in variants:
         variant.run(SHORT)
     for _ in range(rounds):
         speeds.append(bandwidth())
+        rates.append(product_rate())
         for variant in variants:
             variant.seconds.append((variant.run(LONG) - variant.run(SHORT)) / (LONG - SHORT))
-    speed = float(np.median(speeds))
+    print_lines(variants, statistics.median(speeds), statistics.median(rates))
+
+
+def print_lines(variants: list[Variant], speed: float, rate: float) -> None:
+    """A line for each; speed in bytes/s, rate in operations/s."""
     for v in variants:
-        step, floor = float(np.median(v.seconds)) * 1e3, v.floor_bytes / speed * 1e3
-        floor_ms = f"{floor:.1f} ({speed / 1e9:.0f} GB/s)"
-        spread = f"{min(v.seconds) * 1e3:.1f}–{max(v.seconds) * 1e3:.1f}"
-        print(
-            f"| {v.candidates} | {v.precision} | {v.layout} | {step:.1f} | {spread} | {floor_ms}"
-            f" | {floor / step:.0%} | {v.temporaries / 1e6:.0f} / {v.cache_bytes / 1e6:.0f} |",
-            flush=True,
-        )
+        low, step, high = (1e3 * f(v.seconds) for f in (min, statistics.median, max))
+        floor, arithmetic = 1e3 * v.floor_bytes / speed, 1e3 * v.operations / rate
+        cells = [
+            v.candidates, v.precision, v.layout, f"{step:.1f} ({low:.1f}–{high:.1f})",
+            f"{floor:.1f} ({speed / 1e9:.0f} GB/s)", f"{floor / step:.0%}",
+            f"{arithmetic:.1f} ({rate / 1e9:.0f} GFLOP/s)", f"{v.temporaries / 1e6:.0f} / {v.cache_bytes / 1e6:.0f}",
+        ]  # fmt: skip
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 if __name__ == "__main__":

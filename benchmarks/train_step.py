@@ -20,6 +20,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+from floors import product_rate
 
 from selfrag_jax.config import TrainConfig
 from selfrag_jax.models import llama, lora
@@ -83,14 +84,6 @@ def floor_operations(mode: str, config: LlamaConfig, batch: dict[str, np.ndarray
     return passes * (matrices * tokens + config.vocab_size * D * learnt)
 
 
-def product_rate(product, left, right) -> float:
-    """Operations a second of a large float32 matrix product, a few in a row."""
-    start = time.perf_counter()
-    for _ in range(4):
-        product(left, right).block_until_ready()
-    return 4 * 2 * left.shape[0] * left.shape[1] * right.shape[1] / (time.perf_counter() - start)
-
-
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -106,9 +99,6 @@ def main() -> None:
     config = model_config(options.layers)
     batch = make_batch(options.batch, options.length)
     useful = int((batch["segment_ids"] > 0).sum())
-    product = jax.jit(lambda x, y: x @ y)
-    left, right = jnp.ones((2048, 576)), jnp.ones((576, 1536))
-    product(left, right).block_until_ready()
     print(f"batch {options.batch} × {options.length}: {useful} tokens, {int(batch['loss_mask'].sum())} learnt")
     print("| | tokens/s | step | matrix product | floor, tokens/s | share of floor | temporaries |")
     print("|---|---|---|---|---|---|---|")
@@ -118,7 +108,7 @@ def main() -> None:
         jax.block_until_ready(metrics)
         times, rates = [], []
         for _ in range(options.rounds):
-            rates.append(product_rate(product, left, right))
+            rates.append(product_rate())
             start = time.perf_counter()
             state, metrics = run(state)
             jax.block_until_ready((state, metrics))
