@@ -10,7 +10,7 @@ Every candidate's t-th generated token lies at the one common index P+t, whateve
 of its own, each write would be a scatter. The hole between a short passage and P is masked.
 
 In memory the axes stand in the order of these two strings; R rows and N candidates are the axes that `vmap` maps. The
-order is chosen by benchmarks/decode_step.py.
+order was chosen with benchmarks/decode_step.py: with the layers outermost XLA keeps a second copy.
 
 Shape letters: R rows, N candidates, L layers, S cache length, P passage bucket, M new tokens, K kv heads, C head size,
 T tokens, H heads, D model.
