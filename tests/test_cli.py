@@ -14,7 +14,6 @@ from selfrag_jax.cli.flags import parse
 from selfrag_jax.decoding.citations import with_marks
 from selfrag_jax.decoding.result import Choice, CitedPassage, Counts, Result, Sentence
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.metrics import match, normalise
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -295,24 +294,3 @@ def test_json_for_machines(fake_engine, capsys):
     assert cli.main(["decode", "Plural of mouse?", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["version"], printed["text"], printed["counts"]["retrievals"]) == (1, "Mice.", 0)
-
-
-def test_normalise():
-    assert normalise("  The Eiffel-Tower, (an ICON)! ") == "eiffeltower icon"
-    assert normalise("Theatre of a Thousand") == "theatre of thousand"
-
-
-@pytest.mark.parametrize(
-    ("output", "answers", "right"),
-    [
-        ("It is Vaduz.", ["vaduz"], True),
-        ("It is VADUZ", ["Bern", "Vaduz"], True),
-        ("The answer: Port-au-Prince", ["Port au Prince", "Port-au-Prince"], True),
-        ("Washington, D.C.", ["washington dc"], True),
-        ("Bern", ["Vaduz"], False),
-        ("Bern", [], False),
-        ("Bern", ["", "the", "."], False),
-    ],
-)
-def test_match(output, answers, right):
-    assert match(output, answers) is right

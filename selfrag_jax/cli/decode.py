@@ -13,7 +13,7 @@ from selfrag_jax.cli.flags import Invocation, parse
 from selfrag_jax.config import Config
 from selfrag_jax.config_check import flatten
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.metrics import match
+from selfrag_jax.evaluation.metrics import METRICS
 from selfrag_jax.paths import resolve
 from selfrag_jax.runner import Report, RowError, each_row, processes_from_environment, run_units
 
@@ -164,7 +164,8 @@ def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict
         "citations": [dataclasses.asdict(passage) for passage in result.citations],
     }
     if row.answers:
-        answered |= {"answers": list(row.answers), "correct": match(result.text, row.answers)}
+        right = METRICS[row.metric](result.text, row.answers)
+        answered |= {"answers": list(row.answers), "correct": right}
     if tree:
         answered["tree"] = result.to_dict()
     return answered

@@ -10,6 +10,7 @@ from typing import Any
 
 from selfrag_jax import reflection
 from selfrag_jax.errors import UserError
+from selfrag_jax.evaluation.metrics import METRICS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,7 @@ class QuestionRow:
     input: str
     answers: tuple[str, ...]
     ctxs: tuple[Context, ...] | None  # None: the row says nothing of passages; (): it says that there are none
+    metric: str  # a name in `evaluation.metrics.METRICS`
     raw: dict[str, Any]
 
 
@@ -132,7 +134,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
 
 def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
     """Questions from JSONL in the layout of the PopQA files: `instruction` or `question`, and where present `input`,
-    `id`, `answers`, and the passages `ctxs` or `top_contexts`.
+    `id`, `answers`, `metric` (how the answer is held against them), and the passages `ctxs` or `top_contexts`.
 
     Raises UserError with file, row and field.
     """
@@ -144,6 +146,7 @@ def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
             input=fields.text("input", ""),
             answers=_answers(fields),
             ctxs=_contexts(fields),
+            metric=_metric(fields),
             raw=fields.value,
         )
 
@@ -155,6 +158,13 @@ def _answers(fields: _Fields) -> tuple[str, ...]:
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise fields.fail("answers", "a list of strings")
     return tuple(answers)
+
+
+def _metric(fields: _Fields) -> str:
+    metric = fields.text("metric", "match")
+    if metric not in METRICS:
+        raise fields.fail("metric", f"one of {', '.join(METRICS)}")
+    return metric
 
 
 def _contexts(fields: _Fields) -> tuple[Context, ...] | None:

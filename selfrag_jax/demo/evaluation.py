@@ -21,6 +21,7 @@ from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 
 KINDS = ("short", "boolean", "options", "long", "plain")
+CLOSED = ("boolean", "options")  # right if the verdict or the letter is
 # Questions go round the kinds of entities, so that the many cities do not drown the few countries and elements.
 ENTITY_KINDS = ("country", "city", "airport", "element")
 MOST_OF_ONE = 60  # tries for a fresh question before the supply is called exhausted
@@ -105,7 +106,8 @@ def evaluation_rows(
     """Rows with `instruction`, `answers`, `aspects` and, with `gold`, the right passages as `ctxs`.
 
     `aspects` holds the accepted strings for each thing asked: one list for most kinds, any two of the lists for long
-    answers. Held-out wordings come with passages in held-out templates. Raises UserError when there are too few.
+    answers. `metric` is "choice" for closed questions. Held-out wordings come with passages in held-out templates.
+    Raises UserError when there are too few.
     """
     if kind not in KINDS:
         raise UserError(f"no kind of question {kind!r}; there are {', '.join(KINDS)}")
@@ -118,7 +120,7 @@ def evaluation_rows(
         yield {
             "id": question.id, "instruction": question.instruction, "input": "", "answers": list(question.answers),
             "aspects": [list(aspect) for aspect in question.aspects], "answer": question.answer,
-            "gold": list(question.gold), "kind": kind, **given,
+            "gold": list(question.gold), "kind": kind, **({"metric": "choice"} if kind in CLOSED else {}), **given,
             "entity": question.entity, "relations": list(question.relations), "wording": wording,
             "needs_retrieval": True,
         }  # fmt: skip
