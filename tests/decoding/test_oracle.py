@@ -90,7 +90,7 @@ def compare(model: Model, seed: int, cases: list[DecodeConfig]) -> list[tuple[Re
 def test_same_tree(seed, tied):
     # A tied model is another program to compile: one segment of it is enough.
     cases = [{**changes, "max_depth": 1} for changes in CASES[:2]] if tied else CASES
-    compare(tiny(seed, tied=tied), seed, [settings(**changes) for changes in cases])
+    assert compare(tiny(seed, tied=tied), seed, [settings(**changes) for changes in cases])
 
 
 def eager(seed: int) -> Model:

@@ -23,6 +23,7 @@ def trained(config, mesh):
 
 
 def compare(name, config, fsdp, tensor):
+    """Asserts that two steps on an fsdp × tensor mesh give the moments and metrics of one device."""
     # Moments are compared, not parameters: Adam's step is noise where a gradient is nearly zero.
     one, expected = trained(config, sharding.make_mesh(devices=jax.devices()[:1]))
     many, found = trained(config, sharding.make_mesh(fsdp, tensor))
@@ -36,6 +37,7 @@ def compare(name, config, fsdp, tensor):
 
 
 def main():
+    """LoRA on 4 × 2 devices, full fine-tuning on 2 × 4."""
     with tempfile.TemporaryDirectory() as folder:
         config = tiny_run.make_config(pathlib.Path(folder))
         config.data.sequence_length = 32

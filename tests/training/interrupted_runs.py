@@ -56,6 +56,7 @@ def forked(config: Config, workdir: pathlib.Path, prepare=lambda: None) -> int:
 
 
 def main(folder: pathlib.Path) -> None:
+    """Makes every run and prints its name and exit code; the test reads them."""
     import grain  # noqa: F401
     import orbax.checkpoint  # noqa: F401
     import tensorflow_datasets  # noqa: F401

@@ -32,6 +32,7 @@ def write_model(directory: pathlib.Path) -> None:
 
 
 def write_rows(path: pathlib.Path, count: int = 40) -> None:
+    """Generator rows, two of three with a passage."""
     rows = [
         {
             "instruction": f"Capital {i}?",

@@ -27,6 +27,7 @@ quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimizati
 
 @functools.cache
 def base(config: LlamaConfig = CONFIG) -> Any:
+    """Random parameters, the same for a config."""
     return _filled(llama.abstract_params(config, ROWS), 0, 0.3)
 
 
@@ -44,10 +45,12 @@ def _filled(shapes: Any, seed: int, scale: float) -> Any:
 
 
 def lora_network(meta: lora.AdapterMeta, config: LlamaConfig = CONFIG, **options: Any) -> Network:
+    """What a step trains with LoRA."""
     return Network(config, lambda frozen, made: lora.attach(frozen, made, meta), True, KINDS, **options)
 
 
 def full_network(config: LlamaConfig = CONFIG, **options: Any) -> Network:
+    """What a step trains where every parameter is trained."""
     return Network(config, lambda frozen, trained: trained, True, KINDS, **options)
 
 
