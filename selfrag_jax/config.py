@@ -13,7 +13,7 @@ class ModelConfig:
     """Which language model, and in what precision it runs."""
 
     path: str = ""  # a Hugging Face directory or a .gguf file
-    adapter: str = ""  # a directory with adapter.safetensors and adapter.json; "" for none
+    adapter: str = ""  # a directory with adapter.safetensors and adapter.json (training goes on from it); "" for none
     weights: str = "f32"  # f32 | bf16 | int8 (per output channel; decoding only)
     vocab_multiple: int = 128  # vocabulary rows are padded to a multiple of this, and the padding is masked
 
@@ -42,6 +42,7 @@ class DecodeConfig:
     min_group_mass: float = 0.05  # below this share of probability the Retrieve group is not on offer: text comes first
     beam: int = 2  # B
     max_depth: int = 6  # T, segments per answer
+    max_retrievals: int = 0  # per answer; after so many the evidence in force is continued; 0: no limit
     max_new_tokens: int = 100  # per answer, over all its segments
     w_isrel: float = 1.0
     w_issup: float = 1.0
@@ -51,6 +52,7 @@ class DecodeConfig:
     count_reflection_tokens: bool = True  # whether they count in the first term
     combine: str = "mean"  # mean | sum | product of a path's segment scores
     history: str = "segments"  # segments (only the passage in force stays) | passages (all stay inline)
+    batch_size: int = 8  # questions of a file that are answered together
 
 
 @dataclasses.dataclass
@@ -86,6 +88,15 @@ class TrainConfig:
 
 
 @dataclasses.dataclass
+class EvaluateConfig:
+    """How much `evaluate` asks and reads."""
+
+    per_kind: int = 300  # questions of each kind
+    labelled: int = 600  # labelled rows for each of IsRel and IsSup
+    popqa: str = ""  # a file of PopQA questions about capitals with `factbook_passage`; "" for none
+
+
+@dataclasses.dataclass
 class Config:
     """One experiment."""
 
@@ -95,3 +106,4 @@ class Config:
     decode: DecodeConfig = dataclasses.field(default_factory=DecodeConfig)
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
+    evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)

@@ -15,6 +15,7 @@ COMMANDS = {
     "decode": "answer a question, or a file of them",
     "train": "train the generator; run again, it goes on",
     "index": "corpus to embeddings to ScaNN index",
+    "evaluate": "answer held-out questions in every mode, and count",
 }
 
 

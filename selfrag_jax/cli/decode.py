@@ -1,11 +1,10 @@
 """`decode.py "question"`: one answer with its citations; `decode.py --input=… --output=…`: a file of them."""
 
-import dataclasses
 import functools
 import json
 import pathlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -13,17 +12,13 @@ from selfrag_jax.cli.flags import Invocation, parse
 from selfrag_jax.config import Config
 from selfrag_jax.config_check import flatten
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.metrics import METRICS
-from selfrag_jax.paths import resolve
-from selfrag_jax.runner import Report, RowError, each_row, processes_from_environment, run_units
+from selfrag_jax.runner import Report, processes_from_environment, run_units
 
 if TYPE_CHECKING:
-    from selfrag_jax.data.rows import QuestionRow
     from selfrag_jax.decoding.engine import Engine
 
 USAGE = 'decode.py "question" [flags]   or   decode.py --input=rows.jsonl --output=answers.jsonl [flags]'
 SUMMARY = "Answers with Self-RAG: retrieves where the model asks for it, criticises every candidate, cites."
-ROWS_PER_UNIT = 4  # rows are answered one by one, so this only sets how much a kill can cost
 
 
 def main(arguments: list[str]) -> None:
@@ -102,6 +97,7 @@ def _answer_file(invocation: Invocation) -> None:
     if pathlib.Path(output).resolve() == source.resolve():
         raise UserError(f"--output={output} is the input file; name another")
     from selfrag_jax.data.rows import read_questions
+    from selfrag_jax.evaluation.answers import answer_unit, files_behind
 
     rows = list(read_questions(source))
     if not rows:
@@ -111,10 +107,10 @@ def _answer_file(invocation: Invocation) -> None:
     engine = functools.cache(lambda: _load_engine(config, needs_index))  # not loaded when every unit is finished
     report = run_units(
         rows,
-        each_row(lambda row: answer_row(engine(), row, tree)),
+        lambda unit: answer_unit(engine(), unit, tree),
         pathlib.Path(output),
-        unit_size=ROWS_PER_UNIT,
-        inputs=[source, *_other_inputs(config, needs_index)],
+        unit_size=config.decode.batch_size,
+        inputs=[source, *files_behind(config, needs_index)],
         settings={**flatten(config), "tree": tree},
         process_index=invocation["process_index"],
         process_count=invocation["process_count"],
@@ -123,52 +119,6 @@ def _answer_file(invocation: Invocation) -> None:
         description="decode",
     )
     print(summary(pathlib.Path(output), report))
-
-
-def _other_inputs(config: Config, needs_index: bool) -> list[pathlib.Path]:
-    """The files that the answers depend on beside the rows: the model, the adapter, and the manifest of the index."""
-    found: list[pathlib.Path] = []
-    for path in (config.model.path, config.model.adapter):
-        place = resolve(path) if path else None
-        if place is not None and place.is_dir():
-            found += sorted(p for p in place.iterdir() if p.suffix in (".json", ".safetensors", ".model"))
-        elif place is not None:
-            found.append(place)
-    if needs_index and config.decode.retrieve != "never":
-        found += sorted(resolve(config.retrieval.index_dir).glob("*.json"))
-    return found
-
-
-def answer_row(engine: "Engine", row: "QuestionRow", tree: bool = False) -> dict[str, Any]:
-    """One row of `--output`: the answer to `row` with its citations, and whether it matches where answers are given.
-
-    Passages that come with the row are used in their order; otherwise the engine retrieves. Raises RowError for a row
-    that the engine refuses, such as a question longer than the context.
-    """
-    from selfrag_jax.decoding.retriever import Passage
-
-    given = None
-    if row.ctxs is not None:
-        given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
-    try:
-        result = engine.answer(row.instruction, row.input, given)
-    except UserError as error:
-        raise RowError(row.id, str(error)) from error
-    answered: dict[str, Any] = {"id": row.id, "question": row.instruction}
-    if row.input:
-        answered["input"] = row.input
-    answered |= {
-        "output": result.cited_text,
-        "answer": result.text,
-        "retrievals": result.counts.retrievals,
-        "citations": [dataclasses.asdict(passage) for passage in result.citations],
-    }
-    if row.answers:
-        right = METRICS[row.metric](result.text, row.answers)
-        answered |= {"answers": list(row.answers), "correct": right}
-    if tree:
-        answered["tree"] = result.to_dict()
-    return answered
 
 
 def summary(output: pathlib.Path, report: Report) -> str:

@@ -1,8 +1,9 @@
 """Rows to batches with grain: shuffle, encode, pack, batch; the place in the stream is a small state that can be saved.
 
-Consecutive rows that ask the same thing form a group and are packed together where they fit: then their
-passages are all that differs, and a batch's gradient for the critique tokens is not drowned by differences between
-questions. Every order is a function of the seed and of the number of groups. A batch is a dictionary of arrays [B, T]:
+Consecutive rows that ask the same thing, or whose ids are one but for what follows a "#", form a group and are packed
+together where they fit: then a passage or a value is all that differs, and a batch's gradient for the critique tokens
+is not drowned by differences between questions. Every order is a function of the seed and of the
+number of groups. A batch is a dictionary of arrays [B, T]:
 
     tokens, targets   int32   targets[t] is the token after tokens[t] in the same row
     loss_mask         bool    whether targets[t] is learnt
@@ -68,9 +69,15 @@ def _named(arrays: dict[str, np.ndarray], group_T: np.ndarray) -> dict[str, np.n
     return names | {"loss_mask": names["loss_mask"].astype(np.bool_)}
 
 
+def _group_key(row: Any) -> tuple[str, ...]:
+    stem, mark, _ = row.id.rpartition("#")
+    return (stem,) if mark else (row.instruction, row.input)
+
+
 def group_starts(source: Any) -> np.ndarray:
-    """Where groups begin, and the number of rows at the end: consecutive rows with one instruction and input."""
-    asked = [(row.instruction, row.input) for row in (source[i] for i in range(len(source)))]
+    """Where groups begin, and the number of rows at the end: consecutive rows of one id before "#", or else with one
+    instruction and input."""
+    asked = [_group_key(source[i]) for i in range(len(source))]
     starts = [0]
     for i in range(1, len(asked)):
         if asked[i] != asked[i - 1] or i - starts[-1] == _MAX_GROUP:

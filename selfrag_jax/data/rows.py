@@ -45,6 +45,7 @@ class QuestionRow:
     ctxs: tuple[Context, ...] | None  # None: the row says nothing of passages; (): it says that there are none
     metric: str  # a name in `evaluation.metrics.METRICS`
     raw: dict[str, Any]
+    aspects: tuple[tuple[str, ...], ...] = ()  # accepted strings for each thing asked, for the metric "aspects"
 
 
 class _Fields:
@@ -134,7 +135,8 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
 
 def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
     """Questions from JSONL in the layout of the PopQA files: `instruction` or `question`, and where present `input`,
-    `id`, `answers`, `metric` (how the answer is held against them), and the passages `ctxs` or `top_contexts`.
+    `id`, `answers`, `metric` (how the answer is held against them), `aspects`, and the passages `ctxs` or
+    `top_contexts`.
 
     Raises UserError with file, row and field.
     """
@@ -147,6 +149,7 @@ def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
             answers=_answers(fields),
             ctxs=_contexts(fields),
             metric=_metric(fields),
+            aspects=_aspects(fields),
             raw=fields.value,
         )
 
@@ -158,6 +161,17 @@ def _answers(fields: _Fields) -> tuple[str, ...]:
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise fields.fail("answers", "a list of strings")
     return tuple(answers)
+
+
+def _aspects(fields: _Fields) -> tuple[tuple[str, ...], ...]:
+    aspects = fields.value.get("aspects", [])
+    if not isinstance(aspects, list) or not all(
+        isinstance(one, list) and all(isinstance(text, str) for text in one) for one in aspects
+    ):
+        raise fields.fail("aspects", "a list of lists of strings")
+    if not aspects and fields.value.get("metric") == "aspects":
+        raise fields.fail("aspects", "a list of lists of strings, which the metric aspects needs")
+    return tuple(map(tuple, aspects))
 
 
 def _metric(fields: _Fields) -> str:

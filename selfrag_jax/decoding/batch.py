@@ -164,8 +164,9 @@ class Batch:
             ),
         )
 
-    def _decide(self, reflection_logits, log_norm, token, evidence: bool) -> Decision:
-        return scoring.decide(reflection_logits, float(log_norm), int(token), self.model.ids, self.config, evidence)
+    def _decide(self, reflection_logits, log_norm, token, evidence: bool, retrievals: int = 0) -> Decision:
+        ids, config = self.model.ids, self.config
+        return scoring.decide(reflection_logits, float(log_norm), int(token), ids, config, evidence, retrievals)
 
     def _timed(self, name: str, call):
         began = time.perf_counter()
@@ -293,7 +294,8 @@ class Batch:
         else:
             # A retrieval that found nothing takes the evidence before it out of force.
             evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
-            decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence)
+            retrievals = path.retrievals + (row.decision.action == "retrieve")
+            decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence, retrievals)
             if self._room_after(row, draft, trace, decision) < MIN_ROOM:
                 ended, decision = "context", None
         return search.follow(path, step, ended, decision, config)

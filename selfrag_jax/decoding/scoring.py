@@ -133,7 +133,13 @@ def score_segment(
 
 
 def decide(
-    reflection_logits: np.ndarray, log_norm: float, token: int, ids: ReflectionIds, config: DecodeConfig, evidence: bool
+    reflection_logits: np.ndarray,
+    log_norm: float,
+    token: int,
+    ids: ReflectionIds,
+    config: DecodeConfig,
+    evidence: bool,
+    retrievals: int = 0,
 ) -> Decision:
     """What to do at a position where a segment may begin (§2.1 of SELFRAG.md).
 
@@ -141,6 +147,7 @@ def decide(
         reflection_logits, log_norm: of the distribution there, [13] and scalar.
         token: its greedy token.
         evidence: whether a passage is in force, so that Continue means something.
+        retrievals: how many the path has had; after `max_retrievals` it continues its evidence instead.
 
     Returns:
         `retrieve`, `continue` the evidence, `none` (No Retrieval), or `text`: the group is not on offer, so the segment
@@ -156,6 +163,8 @@ def decide(
     on_offer = greedy != "" or (config.retrieve == "threshold" and mass >= config.min_group_mass)
     best = GROUPS["retrieve"][int(probabilities.argmax())]
     action = _action(config, best, on_offer, ratio, evidence)
+    if action == "retrieve" and 0 < config.max_retrievals <= retrievals:
+        action = "continue" if evidence else "none"
     return Decision(action, (no_retrieval, retrieval, continue_), ratio, mass, greedy)
 
 

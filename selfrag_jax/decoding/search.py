@@ -48,6 +48,11 @@ class Path:
         return next((s.passage for s in reversed(self.steps) if s.decision.action == "retrieve"), None)
 
     @property
+    def retrievals(self) -> int:
+        """Retrievals along the path, those that found nothing among them."""
+        return sum(step.decision.action == "retrieve" for step in self.steps)
+
+    @property
     def isrel(self) -> GroupReading | None:
         """The reading of IsRel that a segment which continues inherits."""
         return next((s.score.isrel for s in reversed(self.steps) if s.decision.action == "retrieve"), None)

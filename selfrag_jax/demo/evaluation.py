@@ -11,7 +11,7 @@ from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import Wording, by_entity
 from selfrag_jax.demo.questions import (
     Question,
-    boolean_question,
+    boolean_pair,
     both_question,
     long_question,
     options_question,
@@ -21,9 +21,10 @@ from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 
 KINDS = ("short", "boolean", "options", "long", "plain")
-CLOSED = ("boolean", "options")  # right if the verdict or the letter is
+METRIC_OF = {"boolean": "choice", "options": "choice", "long": "aspects"}  # "match" for the others
 # Questions go round the kinds of entities, so that the many cities do not drown the few countries and elements.
 ENTITY_KINDS = ("country", "city", "airport", "element")
+TWO_LOOKS = 0.7  # of questions for two facts: no passage states both
 MOST_OF_ONE = 60  # tries for a fresh question before the supply is called exhausted
 
 
@@ -41,7 +42,9 @@ def _one(kind: str, entity: Entity, relation: str, rng: random.Random, wording: 
     if kind == "short":
         return short_question(entity, relation, rng, wording)
     if kind == "boolean":
-        return boolean_question(entity, relation, rng.random() < 0.5, rng, wording)
+        truth = rng.random() < 0.5
+        pair = boolean_pair(entity, relation, rng, wording)
+        return pair and pair[not truth]
     if kind == "options":
         return options_question(entity, relation, rng, wording)
     owned = by_entity()[entity.key]
@@ -49,21 +52,24 @@ def _one(kind: str, entity: Entity, relation: str, rng: random.Random, wording: 
         return None
     if rng.random() < 0.5:
         return long_question(entity, rng, wording)
-    others = sorted(
-        {r for p in owned for r in p.relations if not any(relation in q.relations and r in q.relations for q in owned)}
-    )
+    here = next(p for p in owned if relation in p.relations)
+    apart = rng.random() < TWO_LOOKS
+    others = sorted({r for p in owned for r in p.relations if (p is not here) == apart} - {relation})
     return both_question(entity, (relation, rng.choice(others)), rng, wording)
 
 
 def questions(kind: str, count: int, seed: int, wording: Wording = "train") -> list[Question]:
-    """`count` different held-out questions of a kind (not plain), round the kinds of entities; fixed by the seed."""
+    """`count` different held-out questions of a kind (not plain), round the kinds of entities; fixed by the seed.
+
+    Both wordings ask the same: of the same entities for the same facts, with the same wrong values.
+    """
     rng = random.Random(zlib.crc32(f"eval:{kind}:{seed}".encode()))
     pools = _pools()
     found: dict[str, Question] = {}
     idle = 0
     while len(found) < count and idle < MOST_OF_ONE * 10:
         entity, relation = rng.choice(pools[ENTITY_KINDS[len(found) % 4 if idle < MOST_OF_ONE else idle % 4]])
-        question = _one(kind, entity, relation, rng, wording)
+        question = _one(kind, entity, relation, random.Random(rng.getrandbits(64)), wording)
         idle += 1
         if question is not None and question.id not in found:
             found[question.id] = question
@@ -106,7 +112,7 @@ def evaluation_rows(
     """Rows with `instruction`, `answers`, `aspects` and, with `gold`, the right passages as `ctxs`.
 
     `aspects` holds the accepted strings for each thing asked: one list for most kinds, any two of the lists for long
-    answers. `metric` is "choice" for closed questions. Held-out wordings come with passages in held-out templates.
+    answers. `metric` says how an answer is judged. Held-out wordings come with passages in held-out templates.
     Raises UserError when there are too few.
     """
     if kind not in KINDS:
@@ -120,7 +126,7 @@ def evaluation_rows(
         yield {
             "id": question.id, "instruction": question.instruction, "input": "", "answers": list(question.answers),
             "aspects": [list(aspect) for aspect in question.aspects], "answer": question.answer,
-            "gold": list(question.gold), "kind": kind, **({"metric": "choice"} if kind in CLOSED else {}), **given,
+            "gold": list(question.gold), "kind": kind, "metric": METRIC_OF.get(kind, "match"), **given,
             "entity": question.entity, "relations": list(question.relations), "wording": wording,
             "needs_retrieval": True,
         }  # fmt: skip

@@ -19,7 +19,8 @@ FEW = 8
 class Kind:
     """One kind of instruction. `{f}` in a wording is a filling; `answer` holds `{f}` and `{a}`, the filling's answer.
 
-    The last wording is for held-out wordings only. `accepted` says whether `{a}` alone marks an answer as right.
+    The last wording is for held-out wordings only. A filling's answer may be several, "glad|joyful": training gives the
+    first, and any of them in an answer makes it right.
     """
 
     key: str
@@ -30,7 +31,7 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class PlainTask:
-    """A plain instruction, its answer, and the string by which another answer is judged."""
+    """A plain instruction, its answer, and the strings of which one makes another answer right."""
 
     kind: str
     instruction: str
@@ -255,7 +256,7 @@ def _world(rng: random.Random) -> list[Kind]:
     names = list(w.CATEGORIES)
     for name, things in w.CATEGORIES.items():
         members += [(thing, name) for thing in things]
-        lists.append((f"{name}s", ", ".join(things[:3])))
+        lists.append((_a(name), "|".join(things)))
         for _ in range(12):
             alien = rng.choice(w.CATEGORIES[rng.choice([n for n in names if n != name])])
             shown = [*rng.sample(things, 3), alien]
@@ -266,8 +267,7 @@ def _world(rng: random.Random) -> list[Kind]:
         Kind("category", ("What kind of thing is this: {f}?", "Name the kind of thing: {f}",
                           "Classify {f} in one word."), "{a}", tuple((t, capitalise(_a(n)) + ".") for t, n in members
                                                                     if t not in ("orange", "violet"))),
-        Kind("list_three", ("List three {f}.", "Name three {f}.", "Give me three examples of {f}."), "{a}",
-            tuple(lists)),
+        Kind("example", ("Name {f}.", "Give me an example of {f}.", "Think of {f} and name it."), "{a}", tuple(lists)),
         Kind("odd_one", ("Which word does not belong? {f}", "Find the odd one out: {f}",
             "One of these is different; which? {f}"),
              "{a} does not belong.", tuple(odd)),
@@ -346,10 +346,10 @@ def filling_held_out(kind: Kind, filling: str) -> bool:
 
 def task(kind: Kind, filling: tuple[str, str], rng: random.Random, wording: Wording = "train") -> PlainTask:
     """The instruction of a kind for one filling."""
-    f, a = filling
+    f, a, *others = filling[0], *filling[1].split("|")
     instruction = capitalise(rng.choice(wordings(kind.wordings, "ask", wording)).format(f=f))
     answer = a if kind.answer == "{a}" else capitalise(kind.answer.format(f=f, a=a))
-    return PlainTask(kind.key, instruction, answer, (a,))
+    return PlainTask(kind.key, instruction, answer, (a, *others))
 
 
 def random_task(rng: random.Random, side: str = "train", wording: Wording = "train") -> PlainTask:

@@ -32,21 +32,36 @@ mountain:mountains, cloud:clouds, star:stars, planet:planets, island:islands, fo
 nurse:nurses, judge:judges, prize:prizes, bush:bushes, tax:taxes, lens:lenses, virus:viruses, circus:circuses
 """)
 OPPOSITES = pairs("""
-hot:cold, big:small, tall:short, fast:slow, old:young, new:old, good:bad, happy:sad, light:dark, early:late, easy:hard,
-full:empty, high:low, in:out, up:down, left:right, near:far, open:closed, rich:poor, strong:weak, thick:thin, wet:dry,
-wide:narrow, true:false, loud:quiet, clean:dirty, long:short, deep:shallow, sweet:sour, soft:hard, safe:dangerous,
-heavy:light, begin:end, buy:sell, give:take, win:lose, push:pull, laugh:cry, love:hate, remember:forget, arrive:leave,
-day:night, summer:winter, north:south, east:west, first:last, always:never, inside:outside, above:below, before:after,
-more:less, many:few, same:different, alive:dead, awake:asleep, brave:afraid, smooth:rough, sharp:blunt, tight:loose,
-cheap:expensive, ancient:modern, polite:rude, success:failure, question:answer, entrance:exit, top:bottom, front:back
+hot:cold|cool, big:small|little|tiny, tall:short|small|low, fast:slow, old:young|new|modern, new:old, good:bad|evil,
+happy:sad|unhappy, light:dark|heavy, early:late, easy:hard|difficult, full:empty, high:low, in:out, up:down, left:right,
+near:far|distant|away, open:closed|shut, rich:poor, strong:weak|feeble, thick:thin, wet:dry, wide:narrow,
+true:false|untrue, loud:quiet|silent|soft, clean:dirty|unclean, dark:light|bright, long:short, deep:shallow,
+sweet:sour|bitter|salty, soft:hard|loud|rough, safe:dangerous|unsafe, heavy:light, begin:end|finish|stop, buy:sell,
+give:take|receive, win:lose, push:pull, laugh:cry|weep, love:hate|hatred, remember:forget, arrive:leave|depart,
+day:night, summer:winter, north:south, east:west, first:last, always:never, inside:outside, above:below|under|beneath,
+before:after, more:less|fewer, many:few, same:different|other, alive:dead, awake:asleep|sleeping,
+brave:afraid|coward|timid|fearful|scared, smooth:rough|uneven, sharp:blunt|dull, tight:loose,
+cheap:expensive|costly|dear, ancient:modern|new|recent, polite:rude|impolite, success:failure|defeat,
+question:answer|reply, entrance:exit|way out, top:bottom, front:back|rear
 """)
 SYNONYMS = pairs("""
-big:large, small:little, happy:glad, sad:unhappy, fast:quick, begin:start, end:finish, smart:clever, angry:mad,
-beautiful:pretty, rich:wealthy, scared:afraid, tired:weary, quiet:silent, strange:odd, hard:difficult, easy:simple,
-shout:yell, jump:leap, look:see, talk:speak, help:assist, buy:purchase, choose:pick, cold:chilly, correct:right,
-error:mistake, gift:present, home:house, hurry:rush, job:work, kind:nice, large:big, mistake:error, near:close,
-reply:answer, rock:stone, sick:ill, street:road, tale:story, throw:toss, wish:want, woods:forest, brave:bold,
-calm:peaceful, centre:middle, famous:well-known, fix:repair, funny:amusing, garbage:trash, huge:enormous, idea:thought
+big:large|huge|great|giant|enormous|massive, small:little|tiny|mini|minute, happy:glad|joyful|cheerful|content|pleased,
+sad:unhappy|sorrowful|gloomy|blue|down, fast:quick|rapid|swift|speedy, begin:start|commence,
+end:finish|stop|conclude|close|final, smart:clever|intelligent|bright|wise, angry:mad|furious|cross|irate|upset,
+beautiful:pretty|lovely|gorgeous|attractive|handsome, rich:wealthy|affluent|prosperous|well-off,
+scared:afraid|frightened|fearful|terrified, tired:weary|exhausted|sleepy|worn out,
+quiet:silent|calm|still|hushed|peaceful,
+strange:odd|weird|unusual|peculiar|bizarre, hard:difficult|tough|solid|firm, easy:simple|effortless,
+shout:yell|scream|cry|call, jump:leap|hop|spring|bound, look:see|watch|gaze|view|glance, talk:speak|chat|converse,
+help:assist|aid|support, buy:purchase|get|acquire, choose:pick|select|decide, cold:chilly|cool|freezing|icy,
+correct:right|accurate|true, error:mistake|fault|slip, gift:present, home:house|residence|dwelling,
+hurry:rush|hasten|speed, job:work|occupation|task|profession|position, kind:nice|gentle|good|caring|friendly,
+large:big|huge|great|enormous|giant|massive, mistake:error|fault|slip, near:close|nearby, reply:answer|respond|response,
+rock:stone|boulder, sick:ill|unwell|ailing, street:road|avenue|lane, tale:story|fable|legend,
+throw:toss|cast|hurl|pitch|fling, wish:want|desire|hope, woods:forest|trees, brave:bold|courageous|fearless|daring,
+calm:peaceful|quiet|still|relaxed|serene, centre:middle|core|heart|center|hub,
+famous:well-known|renowned|celebrated|popular|noted, fix:repair|mend, funny:amusing|humorous|comical|hilarious,
+garbage:trash|rubbish|waste, huge:enormous|big|large|giant|massive|vast|great, idea:thought|notion|concept
 """)
 PASTS = pairs("""
 go:went, see:saw, eat:ate, run:ran, write:wrote, take:took, give:gave, come:came, make:made, find:found, think:thought,
@@ -105,8 +120,10 @@ dog:puppy, cat:kitten, cow:calf, horse:foal, sheep:lamb, pig:piglet, goat:kid, d
 bear:cub, lion:cub, deer:fawn, frog:tadpole, kangaroo:joey, swan:cygnet, owl:owlet, butterfly:caterpillar
 """)
 SOUNDS = pairs("""
-dog:barks, cat:meows, cow:moos, sheep:bleats, horse:neighs, pig:oinks, duck:quacks, lion:roars, bee:buzzes, owl:hoots,
-snake:hisses, frog:croaks, wolf:howls, mouse:squeaks, donkey:brays, rooster:crows, crow:caws, bird:chirps
+dog:barks|woof|bark, cat:meows|purr|meow, cow:moos|moo, sheep:bleats|baa|bleat, horse:neighs|neigh|whinn,
+pig:oinks|oink|grunt, duck:quacks|quack, lion:roars|roar, bee:buzzes|buzz, owl:hoots|hoot, snake:hisses|hiss,
+frog:croaks|croak|ribbit, wolf:howls|howl, mouse:squeaks|squeak, donkey:brays|bray|hee, rooster:crows|crow|cock,
+crow:caws|caw, bird:chirps|chirp|tweet|sing
 """)
 COLOURS_OF = pairs("""
 grass:green, snow:white, coal:black, a clear sky:blue, a ripe banana:yellow, blood:red, a ripe tomato:red, milk:white,
@@ -119,12 +136,13 @@ blue and red:purple, red and white:pink, white and red:pink, black and white:gre
 blue and white:light blue, green and white:light green
 """)
 TOOLS = pairs("""
-cut paper:scissors, hit a nail:a hammer, sweep the floor:a broom, write a letter:a pen, eat soup:a spoon,
-take a photo:a camera, tell the time:a clock, open a lock:a key, dig a hole:a shovel, comb hair:a comb,
-brush teeth:a toothbrush,
-measure length:a ruler, sew a button:a needle, stay dry in the rain:an umbrella, cut bread:a knife,
-paint a wall:a brush, boil water:a kettle, call a friend:a phone, chop wood:an axe,
-tighten a screw:a screwdriver, dry yourself:a towel
+cut paper:scissors, hit a nail:a hammer, sweep the floor:a broom, write a letter:a pen|pencil|paper, eat soup:a spoon,
+take a photo:a camera|phone, tell the time:a clock|watch, open a lock:a key, dig a hole:a shovel|spade,
+comb hair:a comb,
+brush teeth:a toothbrush, measure length:a ruler|tape|measure, sew a button:a needle|thread,
+stay dry in the rain:an umbrella|raincoat, cut bread:a knife, paint a wall:a brush|paint|roller,
+boil water:a kettle|pot|pan, call a friend:a phone|telephone, chop wood:an axe, tighten a screw:a screwdriver,
+dry yourself:a towel
 """)
 SIDES = pairs("""
 a triangle:three, a square:four, a rectangle:four, a pentagon:five, a hexagon:six, an octagon:eight, a heptagon:seven,

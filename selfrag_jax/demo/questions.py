@@ -120,19 +120,23 @@ def short_question(entity: Entity, key: str, rng: random.Random, wording: Wordin
     return _question(entity, "short", (key,), instruction, statement(entity, relation), aspects, wording)
 
 
-def boolean_question(
-    entity: Entity, key: str, truth: bool, rng: random.Random, wording: Wording = "train"
-) -> Question | None:
-    """A statement to judge; a false one differs in its value only. None where there is no fit wrong value."""
+def boolean_pair(
+    entity: Entity, key: str, rng: random.Random, wording: Wording = "train"
+) -> tuple[Question, Question] | None:
+    """A true and a false claim in the same words but for the value. None where there is no fit wrong value."""
     relation = RELATIONS[key]
     wrong = wrong_values(entity, key, 1, rng)
     if not wrong:
         return None
-    shown = statement(entity, relation, None if truth else wrong[0])
-    instruction = rng.choice(wordings(TRUE_FALSE, "ask", wording)).format(s=shown)
-    verdict = "True" if truth else "False"
-    answer = f"{verdict}. {statement(entity, relation)}"
-    return _question(entity, "boolean", (key,), instruction, answer, ((verdict,),), wording)
+    form = rng.choice(wordings(TRUE_FALSE, "ask", wording))
+    fact = statement(entity, relation)
+
+    def asked(claim: str, verdict: str) -> Question:
+        answer = f"{fact.removesuffix('.')}, so this is {verdict}."
+        instruction = form.format(s=claim)
+        return _question(entity, "boolean", (key,), instruction, answer, ((verdict.capitalize(),),), wording)
+
+    return asked(fact, "true"), asked(statement(entity, relation, wrong[0]), "false")
 
 
 def options_question(entity: Entity, key: str, rng: random.Random, wording: Wording = "train") -> Question | None:
@@ -146,7 +150,7 @@ def options_question(entity: Entity, key: str, rng: random.Random, wording: Word
     filled = dict(zip("abcd", options, strict=True))
     form = rng.choice(wordings(CHOOSE, "ask", wording))
     instruction = form.format(q=ask(entity, relation, rng, wording), **filled)
-    answer = f"{LETTERS[right]}. {statement(entity, relation)}"
+    answer = f"{statement(entity, relation).removesuffix('.')}, so the answer is {LETTERS[right]}."
     return _question(entity, "options", (key,), instruction, answer, ((f"{LETTERS[right]}.",),), wording)
 
 
@@ -156,7 +160,8 @@ def long_question(entity: Entity, rng: random.Random, wording: Wording = "train"
     instruction = rng.choice(wordings(TELL, "ask", wording)).format(x=entity.name)
     aspects = tuple(tuple(a for r in p.relations for a in accepted(entity.facts[r])) for p in groups)
     relations = tuple(r for p in groups for r in p.relations)
-    return _question(entity, "long", relations, instruction, "", aspects, wording)
+    answer = " ".join(statement(entity, RELATIONS[p.relations[0]]) for p in groups[:2])  # one of many
+    return _question(entity, "long", relations, instruction, answer, aspects, wording)
 
 
 def both_question(entity: Entity, keys: tuple[str, str], rng: random.Random, wording: Wording = "train") -> Question:

@@ -15,11 +15,15 @@ Each row is `{"instruction", "input", "output", "id", "dataset_name"}`. What the
 - Utility: 5 what was asked is answered in full; 4 a long answer about one side of the subject only; 3 half of what was
   asked or said is answered or supported; 2 the statement repeated is false; 1 no answer.
 - `[Continue to Use Evidence]` where the passage in force states the next fact too, `[Retrieval]` where it does not.
-  Continued sentences carry no IsSup, as in the published data.
+  Continued sentences carry an IsSup of their own, unlike those of the published data: a sentence is cited only where
+  the model has judged it, and the decoder reads the token if there is one.
+- Closed questions are answered by the fact first and the verdict after it ("…, so this is false."): with the verdict
+  first it had to be guessed before anything was copied, and the position of an option decided.
 
 No row mentions a held-out entity: passages are filtered by `split.mentions`, and so is the whole row at the end.
 """
 
+import dataclasses
 import random
 from collections.abc import Iterator, Mapping
 
@@ -29,7 +33,7 @@ from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.passages import Passage, Wording, wordings
 from selfrag_jax.demo.questions import (
     Question,
-    boolean_question,
+    boolean_pair,
     both_question,
     long_question,
     options_question,
@@ -38,7 +42,7 @@ from selfrag_jax.demo.questions import (
 )
 from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.demo.split import mentions
-from selfrag_jax.demo.world import pick, world
+from selfrag_jax.demo.world import MISS_MIX, pick, world
 from selfrag_jax.errors import UserError
 from selfrag_jax.reflection import (
     CONTINUE,
@@ -57,20 +61,23 @@ from selfrag_jax.reflection import (
 
 # The share of each kind of row, in parts, twins not counted.
 MIX = {
-    "short": 30,  # one fact, copied from a relevant passage
-    "boolean": 9,
-    "options": 7,
+    "short": 26,  # one fact, copied from a relevant passage
+    "boolean": 10,
+    "options": 9,
     "both": 8,  # two named facts of one entity
-    "long": 6,  # "tell me about X"
+    "long": 5,  # "tell me about X"
     "verify": 12,  # a dictated statement: fully, partially or not supported
-    "plain": 18,  # no retrieval; short, so they cost little
+    "plain": 40,  # no retrieval; short, so they cost little
 }
 # How often a row is followed by its twin: the same question, a passage that misses, `[Irrelevant]`. Within a pair only
 # the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant rows drawn apart it
 # stood at chance after 150 steps.
-TWINS = {"short": 1.0, "boolean": 0.6, "options": 0.6, "long": 0.5, "verify": 0.2}
-# What a dictated statement is: its IsSup and how many facts it joins, in parts.
-VERIFY_MIX = {(FULLY, 1): 18, (FULLY, 2): 14, (PARTIALLY, 2): 34, (NO_SUPPORT, 1): 20, (NO_SUPPORT, 2): 14}
+TWINS = {"short": 1.0, "boolean": 0.2, "options": 0.3, "long": 0.5, "verify": 0.1}
+# How often a claim is followed by its contrast: the same passage and form, one value changed, another verdict.
+CONTRASTS = {"boolean": 0.75, "verify": 1.0}
+# What a dictated statement and its contrast are, in parts: how many facts each joins, and their IsSup.
+VERIFY_MIX = {(1, FULLY, NO_SUPPORT): 36, (2, FULLY, PARTIALLY): 36, (2, PARTIALLY, NO_SUPPORT): 28}
+VERIFIED_UTILITY = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}  # index into ISUSE
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",
           "Verify by repeating: {s}", "Is there support for this? Repeat it: {s}",
           "Copy the next sentence and judge it by the evidence: {s}")  # fmt: skip
@@ -83,61 +90,75 @@ def fenced(p: Passage) -> str:
     return f"{RETRIEVAL}{PARAGRAPH}{passage(p.title, p.text)}{PARAGRAPH_END}"
 
 
-def joined(first: str, second: str) -> str:
-    """Two statements as one sentence."""
+def joined(first: str, second: str = "") -> str:
+    """One or two statements as one sentence."""
+    if not second:
+        return first
     if second.startswith(("The ", "A ", "In ", "People ")):
         second = second[0].lower() + second[1:]
     return f"{first.removesuffix('.')}, and {second}"
 
 
-Made = list[tuple[str, str]]  # instruction and output of a row and perhaps its twin; none where a draw has nothing fit
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """One row before it has a number; `variant` tells a twin ("irrelevant") or a contrast from the row itself."""
+
+    instruction: str
+    output: str
+    variant: str = ""
 
 
-UNTOLD = "The passage does not tell whether this is true."
+Drawn = list[Made]  # a row and what belongs to it; empty where a draw has nothing fit
+
+UNTOLD = "The passage does not settle this."
 
 
 def _not_given(entity: Entity, relation: str) -> str:
     return f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
 
 
+def _answered(question: Question, p: Passage) -> Made:
+    return Made(question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}")
+
+
 class RowMaker:
     """Draws rows of one side of the split in one wording; a method for each kind of row, named as in `MIX`."""
 
-    def __init__(self, rng: random.Random, side: str, wording: Wording):
-        self.rng, self.side, self.wording = rng, side, wording
+    def __init__(self, rng: random.Random, side: str, wording: Wording, misses: Mapping[str, float] = MISS_MIX):
+        self.rng, self.side, self.wording, self.misses = rng, side, wording, misses
         self.world = world(side, wording)
 
-    def _row_and_twin(
-        self, kind: str, instruction: str, output: str, entity: Entity, relations: tuple[str, ...], lack: str
-    ) -> Made:
+    def _with_twin(self, kind: str, row: Made, entity: Entity, relations: tuple[str, ...], lack: str) -> Drawn:
         """A row and, as often as `TWINS` says, the same question with a passage that misses; `lack` says what of."""
         if self.rng.random() >= TWINS[kind]:
-            return [(instruction, output)]
-        missing = self.world.irrelevant(entity, relations, self.rng)
-        return [(instruction, output), (instruction, f"{fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}")]
+            return [row]
+        missing = self.world.irrelevant(entity, relations, self.rng, self.misses)
+        return [row, Made(row.instruction, f"{fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
-    def _question(self, kind: str, question: Question | None, entity: Entity, p: Passage, lack: str) -> Made:
-        if question is None:
-            return []
-        output = f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}"
-        return self._row_and_twin(kind, question.instruction, output, entity, question.relations, lack)
-
-    def short(self) -> Made:
+    def short(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
         question = short_question(entity, relation, self.rng, self.wording)
-        return self._question("short", question, entity, p, _not_given(entity, relation))
+        return self._with_twin("short", _answered(question, p), entity, (relation,), _not_given(entity, relation))
 
-    def boolean(self) -> Made:
+    def boolean(self) -> Drawn:
+        """A claim, and often its contrast: the same words with another value, so that one of the two is true."""
         entity, relation, p = self.world.draw(self.rng)
-        question = boolean_question(entity, relation, self.rng.random() < 0.5, self.rng, self.wording)
-        return self._question("boolean", question, entity, p, UNTOLD)
+        pair = boolean_pair(entity, relation, self.rng, self.wording)
+        if pair is None:
+            return []
+        one, other = (_answered(question, p) for question in self.rng.sample(pair, 2))
+        if self.rng.random() < CONTRASTS["boolean"]:
+            return [one, dataclasses.replace(other, variant="contrast")]
+        return self._with_twin("boolean", one, entity, (relation,), UNTOLD)
 
-    def options(self) -> Made:
+    def options(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
         question = options_question(entity, relation, self.rng, self.wording)
-        return self._question("options", question, entity, p, _not_given(entity, relation))
+        if question is None:
+            return []
+        return self._with_twin("options", _answered(question, p), entity, (relation,), _not_given(entity, relation))
 
-    def both(self) -> Made:
+    def both(self) -> Drawn:
         """Two named facts: Continue if the first one's passage states the second, else a second retrieval."""
         entity = self.world.draw_rich(self.rng)
         owned = self.world.by_entity[entity.key]
@@ -147,22 +168,24 @@ class RowMaker:
         here = [k for k in keys if k in first.relations]
         said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
         if len(here) == 2:
-            return [(asked.instruction, f"{said}{CONTINUE}{statement(entity, RELATIONS[here[1]])}{ISUSE[4]}")]
+            more = f"{CONTINUE}{statement(entity, RELATIONS[here[1]])}{FULLY}{ISUSE[4]}"
+            return [Made(asked.instruction, said + more)]
         other = keys[1 - keys.index(here[0])]
         if self.rng.random() < SAME_AGAIN:
             lacking = first if self.rng.random() < 0.5 else self.world.irrelevant(entity, (other,), self.rng)
-            return [(asked.instruction, f"{said}{fenced(lacking)}{IRRELEVANT}{_not_given(entity, other)}{ISUSE[2]}")]
+            more = f"{fenced(lacking)}{IRRELEVANT}{_not_given(entity, other)}{ISUSE[2]}"
+            return [Made(asked.instruction, said + more)]
         second = self.rng.choice([p for p in owned if other in p.relations])
         more = f"{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}"
-        return [(asked.instruction, said + more)]
+        return [Made(asked.instruction, said + more)]
 
-    def long(self) -> Made:
+    def long(self) -> Drawn:
         """ "Tell me about X": two facts of one passage, the second continued, then one of another passage."""
         entity = self.world.draw_rich(self.rng)
         first, second = self.rng.sample(self.world.by_entity[entity.key], 2)
         one, two, *_ = first.relations
         said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
-        said += f"{CONTINUE}{statement(entity, RELATIONS[two])}"
+        said += f"{CONTINUE}{statement(entity, RELATIONS[two])}{FULLY}"
         if self.rng.random() < ONE_SIDED:
             return self._long_row(entity, said + ISUSE[3])
         if self.rng.random() < SAME_AGAIN:
@@ -173,61 +196,55 @@ class RowMaker:
         third = statement(entity, RELATIONS[second.relations[0]])
         return self._long_row(entity, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}")
 
-    def _long_row(self, entity: Entity, output: str) -> Made:
-        instruction = long_question(entity, self.rng, self.wording).instruction
+    def _long_row(self, entity: Entity, output: str) -> Drawn:
+        row = Made(long_question(entity, self.rng, self.wording).instruction, output)
         if self.rng.random() >= TWINS["long"]:
-            return [(instruction, output)]
+            return [row]
         p = self.world.about_another(entity, self.rng)
         lack = f"The passage is not about {entity.name}."
-        return [(instruction, output), (instruction, f"{fenced(p)}{IRRELEVANT}{lack}{ISUSE[0]}")]
+        return [row, Made(row.instruction, f"{fenced(p)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
-    def verify(self) -> Made:
-        """A dictated statement, judged against a passage about the same fact."""
+    def verify(self) -> Drawn:
+        """A dictated statement, judged against a passage on it, and its contrast: one value of it changed."""
         entity, relation, p = self.world.draw(self.rng)
-        label, facts = pick(VERIFY_MIX, self.rng)
-        told: tuple[str, ...] = (relation,)
-        others = [r for r in p.relations if r != relation]
-        elsewhere = [r for q in self.world.by_entity[entity.key] for r in q.relations if r not in p.relations]
-        truth = statement(entity, RELATIONS[relation])
-        wrong = [statement(entity, RELATIONS[relation], value) for value in wrong_values(entity, relation, 1, self.rng)]
-        utility = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}[label]
-        if label != FULLY and not wrong:
-            return []
-        if facts == 1:
-            said = truth if label == FULLY else wrong[0]
-        else:
-            other = self.rng.choice(others)
-            told = (relation, other)
-            altered = [statement(entity, RELATIONS[other], value) for value in wrong_values(entity, other, 1, self.rng)]
-            other_truth = statement(entity, RELATIONS[other])
-            if label == FULLY:
-                pair = [truth, other_truth]
-            elif label == NO_SUPPORT:
-                if not altered:
-                    return []
-                pair = [wrong[0], altered[0]]
-            elif elsewhere and self.rng.random() < 0.4:
-                told = (relation, self.rng.choice(elsewhere))
-                pair = [statement(entity, RELATIONS[key]) for key in told]
-            else:
-                pair = [wrong[0], other_truth]
-            self.rng.shuffle(pair)
-            said = joined(*pair)
-        instruction = self.rng.choice(wordings(VERIFY, "ask", self.wording)).format(s=said)
-        output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[utility]}"
-        return self._row_and_twin("verify", instruction, output, entity, told, UNTOLD)
+        facts, *labels = pick(VERIFY_MIX, self.rng)
+        told = (relation, *self.rng.sample([r for r in p.relations if r != relation], facts - 1))
+        truth = {key: statement(entity, RELATIONS[key]) for key in told}
+        wrong = {
+            key: statement(entity, RELATIONS[key], value)
+            for key in told
+            for value in wrong_values(entity, key, 1, self.rng)
+        }
+        form = self.rng.choice(wordings(VERIFY, "ask", self.wording))
+        order = self.rng.sample(told, facts)
+        rows: Drawn = []
+        for label in self.rng.sample(labels, 2):
+            false = told[: {FULLY: 0, PARTIALLY: 1, NO_SUPPORT: facts}[label]]
+            if not set(false) <= set(wrong):
+                return []
+            said = joined(*((wrong if key in false else truth)[key] for key in order))
+            output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[VERIFIED_UTILITY[label]]}"
+            rows.append(Made(form.format(s=said), output, "contrast" if rows else ""))
+        if self.rng.random() < TWINS["verify"]:
+            return self._with_twin("verify", rows[0], entity, told, UNTOLD)
+        return rows
 
-    def plain(self) -> Made:
+    def plain(self) -> Drawn:
         task = plain.random_task(self.rng, self.side, self.wording)
-        return [(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")]
+        return [Made(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")]
 
 
 def labelled_rows(
-    side: str, seed: int, count: int, wording: Wording = "train", mix: Mapping[str, float] | None = None
+    side: str,
+    seed: int,
+    count: int,
+    wording: Wording = "train",
+    mix: Mapping[str, float] = MIX,
+    misses: Mapping[str, float] = MISS_MIX,
 ) -> Iterator[dict[str, str]]:
-    """`count` different rows about one side of the split, in the proportions of `mix` (`MIX`), fixed by the seed.
+    """`count` different rows about one side of the split, in the proportions of `mix`, fixed by the seed.
 
-    A row's twin follows it; both have one instruction.
+    A row's twin or contrast follows it. The rows of one draw have one id before its "#" and are packed together.
 
     The side "heldout" gives rows to measure on: the same labels, for entities and, with the wording "heldout", for
     wordings and passages that no training row has. Raises UserError for training rows in held-out wordings.
@@ -235,19 +252,21 @@ def labelled_rows(
     if side == "train" and wording != "train":
         raise UserError("training rows have no held-out wordings; leave --wording out, or set --side=heldout")
     rng = random.Random(seed)
-    maker = RowMaker(rng, side, wording)
+    maker = RowMaker(rng, side, wording, misses)
     seen: set[tuple[str, str]] = set()
     while len(seen) < count:
-        kind = pick(mix or MIX, rng)
+        kind = pick(mix, rng)
         made = getattr(maker, kind)()
-        if seen & set(made) or (side == "train" and any(mentions("\n".join(row)) for row in made)):
+        texts = {(row.instruction, row.output) for row in made}
+        if seen & texts or (side == "train" and any(mentions("\n".join(text)) for text in texts)):
             continue
-        for name, (instruction, output) in zip((f"demo_{kind}", f"demo_{kind}_irrelevant"), made, strict=False):
-            if len(seen) == count:
-                break
-            identity = f"{name}_{len(seen)}"
-            seen.add((instruction, output))
-            yield {"id": identity, "dataset_name": name, "instruction": instruction, "input": "", "output": output}
+        draw = f"demo_{kind}_{len(seen)}"
+        for place, row in enumerate(made[: count - len(seen)]):
+            seen.add((row.instruction, row.output))
+            yield {
+                "id": f"{draw}#{place}", "dataset_name": "_".join(filter(None, ("demo", kind, row.variant))),
+                "instruction": row.instruction, "input": "", "output": row.output,
+            }  # fmt: skip
 
 
 def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]]:

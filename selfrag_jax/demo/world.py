@@ -74,9 +74,11 @@ class World:
             return [p for p in near if relations[0] in p.relations]
         return [p for e, p in rng.choices(self.by_relation[relations[0]], k=8) if e.key != entity.key]
 
-    def irrelevant(self, entity: Entity, relations: tuple[str, ...], rng: random.Random) -> Passage:
-        """A passage that states none of the relations of the entity, drawn by `MISS_MIX`."""
-        for miss in (pick(MISS_MIX, rng), "similar", "same", "kind"):
+    def irrelevant(
+        self, entity: Entity, relations: tuple[str, ...], rng: random.Random, misses: Mapping[str, float] = MISS_MIX
+    ) -> Passage:
+        """A passage that states none of the relations of the entity, drawn by `misses`."""
+        for miss in (pick(misses, rng), "similar", "same", "kind"):
             found = self._candidates(miss, entity, relations, rng)
             if found:
                 return rng.choice(found)

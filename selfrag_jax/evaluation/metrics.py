@@ -2,12 +2,16 @@
 
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 # The label that an answer to a closed question begins with: "True", "B.", "(b)", "C: …". A lone letter counts only if
-# it is set off, so that "A passage …" is no answer.
-_LABEL = re.compile(r"[\s(\[\"'*]*(true\b|false\b|(?:[a-z]|\d+)(?=\s*(?:[.):\[\],\"'*-]|$)))", re.IGNORECASE)
+# it is set off, so that "A passage …" and "N'zeto" are no answers.
+_LABEL = re.compile(r"[\s(\[\"'*]*(true\b|false\b|(?:[a-z]|\d+)(?=\s*(?:[.):\[\],\"*]|['-](?!\w)|$)))", re.IGNORECASE)
+# The label that an answer concludes with: "…, so this is false.", "Therefore the answer is (B)."
+_CONCLUSION = re.compile(
+    r"\b(?:so|therefore|thus|hence|answer)\b[^.!?\n]*?\bis\s+(?:option\s+)?[(\[\"'*]*((?i:true|false)|[A-Z]|\d+)[)\]\"'*]*[.!]?\s*$"
+)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -27,13 +31,31 @@ def match(output: str, answers: Iterable[str]) -> bool:
 
 
 def choice(output: str, answers: Iterable[str]) -> bool:
-    """Whether the output begins with a gold label, for closed questions: true or false, a letter, a number.
+    """Whether the output gives a gold label, for closed questions: true or false, a letter, a number.
 
-    What follows the label is not looked at. An output that begins with none is wrong.
+    The label is what the output concludes with ("…, so the answer is B.") or, failing that, what it begins with ("B.
+    Muscat"). Nothing else is looked at, and an output that does neither is wrong.
     """
-    chosen = _LABEL.match(output)
+    chosen = _CONCLUSION.search(output) or _LABEL.match(output)
     gold = {found[1].casefold() for found in map(_LABEL.match, answers) if found}
     return chosen is not None and chosen[1].casefold() in gold
 
 
-METRICS = {"match": match, "choice": choice}
+def aspects_right(output: str, aspects: Sequence[Iterable[str]]) -> bool:
+    """Whether the output tells at least two of the things asked for (all of them where there are fewer).
+
+    `aspects` holds the accepted strings for each; they must stand in the output as whole words, both normalised.
+    """
+    text = f" {normalise(output)} "
+    told = sum(any(f" {answer} " in text for answer in map(normalise, aspect) if answer) for aspect in aspects)
+    return told >= min(2, len(aspects))
+
+
+METRICS = ("match", "choice", "aspects")
+
+
+def is_right(metric: str, output: str, answers: Iterable[str], aspects: Sequence[Iterable[str]] = ()) -> bool:
+    """Whether an output is right by the metric of its row: `match` or `choice` on `answers`, or `aspects`."""
+    if metric == "aspects":
+        return aspects_right(output, aspects)
+    return {"match": match, "choice": choice}[metric](output, answers)

@@ -54,6 +54,8 @@ def make_run(config: Config, mesh: Mesh | None = None) -> Run:
     """
     if config.model.weights not in _DTYPES:
         raise UserError(f"config.model.weights={config.model.weights} cannot be trained; expected f32 or bf16")
+    if config.model.adapter and not config.train.lora_rank:
+        raise UserError("config.model.adapter is what a LoRA run goes on from; set config.train.lora_rank to its rank")
     mesh = sharding.make_mesh() if mesh is None else mesh
     _check_sizes(config, mesh)
     path = paths.resolve(config.model.path)
@@ -69,7 +71,7 @@ def make_run(config: Config, mesh: Mesh | None = None) -> Run:
     if meta is None:
         base, trained, axes = {}, params, sharding.params_axes(llama_config)
     else:
-        trained = lora.init_adapter(params, llama_config, meta, jax.random.key(config.seed))
+        trained = _first_adapter(config, params, llama_config, meta, tokenizer)
         axes = sharding.adapter_axes(trained, llama_config)
         base = jax.device_put(params, sharding.tree_shardings(mesh, sharding.params_axes(llama_config), params))
     trained_shardings = sharding.tree_shardings(mesh, axes, trained)
@@ -90,6 +92,25 @@ def make_run(config: Config, mesh: Mesh | None = None) -> Run:
     batch_sharding = sharding.batch_sharding(mesh)
     compiled = _compile(config, network, optimizer, state, shardings, base, batch_sharding, kinds)
     return Run(tokenizer, llama_config, mesh, meta, base, state, compiled, kinds, batch_sharding)
+
+
+def _first_adapter(
+    config: Config, params: Any, llama_config: LlamaConfig, meta: lora.AdapterMeta, tokenizer: Tokenizer
+) -> lora.Adapter:
+    """What training starts from: the adapter of `model.adapter`, or a fresh one that changes nothing yet."""
+    if not config.model.adapter:
+        return lora.init_adapter(params, llama_config, meta, jax.random.key(config.seed))
+    adapter, found = lora.load_adapter(paths.resolve(config.model.adapter))
+    lora.check_fits(found, params, llama_config, config.model.path, tokenizer.vocabulary.special)
+    for name in ("rank", "alpha", "targets"):
+        if getattr(found, name) != getattr(meta, name):
+            raise UserError(
+                f"config.model.adapter={config.model.adapter} has {name} {getattr(found, name)}, but this run trains"
+                f" {name} {getattr(meta, name)}; set config.train.lora_{name} to it"
+                if name != "targets"
+                else f"config.model.adapter={config.model.adapter} was trained on other matrices: {found.targets}"
+            )
+    return adapter
 
 
 def _merge(meta: lora.AdapterMeta | None, base: Any, trained: Any) -> Any:

@@ -120,7 +120,13 @@ class Search:
             if tokens[-1] in RETRIEVE or tokens[-1] == EOS or len(tokens) == budget:
                 return tokens, rows
 
-    def decide(self, logits, evidence):
+    def decide(self, logits, evidence, retrievals):
+        action = self.wish(logits, evidence)
+        if action == "retrieve" and self.s.max_retrievals and retrievals >= self.s.max_retrievals:
+            return "continue" if evidence else "none"
+        return action
+
+    def wish(self, logits, evidence):
         s = self.s
         if s.retrieve in ("always", "never"):
             return "retrieve" if s.retrieve == "always" else "none"
@@ -169,7 +175,10 @@ class Search:
 
     def children(self, parent: int | None, logits) -> list[int]:
         mother = self.nodes[parent] if parent is not None else None
-        action = self.decide(logits, mother is not None and mother.in_force is not None)
+        looked, up = 0, mother
+        while up is not None:
+            looked, up = looked + (up.action == "retrieve"), None if up.parent is None else self.nodes[up.parent]
+        action = self.decide(logits, mother is not None and mother.in_force is not None, looked)
         if action != "retrieve":
             return [self.grow(parent, action, None)]
         said = mother.tokens if mother else []

@@ -11,7 +11,7 @@ from selfrag_jax.demo import plain, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import MIX, TWINS, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.rows import CONTRASTS, MIX, TWINS, VERIFY, labelled_rows, training_rows
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -23,6 +23,9 @@ SEGMENT = re.compile(
 @pytest.fixture(scope="module")
 def corpus():
     return {(p.title, p.text): p for wording in WORDINGS for p in passages(wording)}
+
+
+VERDICT = re.compile(r", so (?:this is (true|false)|the answer is ([A-D]))\.$")
 
 
 def segments(output: str) -> list[re.Match]:
@@ -54,7 +57,7 @@ def test_grammar(rows):
             continue
         for match in segments(output):
             supported = match["sup"] is not None
-            assert supported == (match["rel"] == "[Relevant]"), output
+            assert supported == (match["rel"] == "[Relevant]" or match["cont"] is not None), output
         assert not segments(output)[0]["cont"], output
     assert len({row["id"] for row in rows}) == len({(r["instruction"], r["output"]) for r in rows}) == len(rows)
 
@@ -80,10 +83,7 @@ def test_support_labels_follow_from_passage_and_sentence(rows, corpus):
                 entity = table[passage.entity]
                 made = [RELATIONS[r].answer.format(x=entity.name, v=entity.facts[r]) for r in passage.relations]
                 supported = {m[0].upper() + m[1:] for m in made}
-            said = re.sub(r"^(?:True|False|[ABCD])\. ", "", match["said"])
-            if match["cont"]:
-                assert said in supported, row
-                continue
+            said = VERDICT.sub(".", match["said"])
             if match["sup"] is None:
                 assert said.startswith("The passage "), row
                 continue
@@ -117,20 +117,25 @@ def test_relevance_follows_from_the_question(rows, corpus):
 def test_truth_values_and_options_agree_with_the_facts(rows):
     for row in rows:
         said = relevant_sentence(row["output"])
-        if row["dataset_name"] == "demo_boolean":
-            verdict, _, sentence = said.partition(". ")
-            assert (sentence in row["instruction"]) == (verdict == "True"), row
-        if row["dataset_name"] == "demo_options":
-            letter, _, sentence = said.partition(". ")
-            options = dict(re.findall(r"([A-D])\. (.+?)(?= [B-D]\. |\n|$)", row["instruction"]))
-            assert options[letter] in sentence, row
+        verdict = VERDICT.search(said)
+        closed = row["dataset_name"] in ("demo_boolean", "demo_boolean_contrast", "demo_options")
+        assert (verdict is not None) == closed, row
+        if verdict is None:
+            continue
+        sentence = VERDICT.sub(".", said)
+        if row["dataset_name"] != "demo_options":
+            assert (sentence in row["instruction"]) == (verdict[1] == "true"), row
+        else:
+            given = re.search(r"(?s).*\sA\. (.+?)\sB\. (.+?)\sC\. (.+?)\sD\. (.+)$", row["instruction"])
+            options = dict(zip("ABCD", given.groups(), strict=True))
+            assert options[verdict[2]] in sentence, row
             assert len(set(options.values())) == 4
 
 
 def test_dictated_statements_are_the_only_unsupported_ones(rows):
     for row in rows:
         if "[No support" in row["output"] or "[Partially" in row["output"]:
-            assert row["dataset_name"] == "demo_verify"
+            assert row["dataset_name"] in ("demo_verify", "demo_verify_contrast")
             said = relevant_sentence(row["output"])
             assert said and said in row["instruction"]
 
@@ -154,6 +159,29 @@ def test_a_twin_follows_its_row(rows, corpus):
         asked = {r for r in given.relations if questions.statement(entity, RELATIONS[r])[:-1].casefold() in said}
         assert not asked & set(missing.relations), (row, twin)
     assert same_entity > len(twins) / 20
+
+
+def test_a_contrast_follows_its_row(rows):
+    """The same passage and the same words but for one value, and another verdict."""
+    contrasts = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_contrast")]
+    assert len(contrasts) > len(rows) / 12
+    for row, other in contrasts:
+        assert other["dataset_name"] == row["dataset_name"] + "_contrast"
+        assert [r["id"].partition("#")[2] for r in (row, other)] == ["0", "1"]
+        assert row["id"].partition("#")[0] == other["id"].partition("#")[0]
+        one, two = (segments(r["output"])[0] for r in (row, other))
+        assert (one["title"], one["text"]) == (two["title"], two["text"])
+        a, b = (re.findall(r"\S+", r["instruction"]) for r in (row, other))
+        alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+        alike += sum(
+            1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a[::-1], b[::-1], strict=False))
+        )
+        assert max(len(a), len(b)) - alike <= 12, "one value is all that differs"
+        verdicts = [VERDICT.search(found["said"]) for found in (one, two)]
+        if verdicts[0] is None:
+            assert one["sup"] != two["sup"], row
+        else:
+            assert {verdict[1] for verdict in verdicts} == {"true", "false"}, row
 
 
 def test_no_held_out_wording_in_training(rows):
@@ -185,11 +213,14 @@ def test_no_held_out_question_form_in_training(rows):
 
 def test_mix_and_determinism(rows):
     # Of the first rows: later on most short plain instructions are there already, and none is drawn twice.
-    share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows[:4000])
+    share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows[:2000])
     for kind, parts in MIX.items():
         assert share[kind] / sum(share[k] for k in MIX) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
     for kind, often in TWINS.items():
-        assert share[f"{kind}_irrelevant"] / share[kind] == pytest.approx(often, abs=0.08), kind
+        alone = share[kind] - share[f"{kind}_contrast"]  # a row has a twin or a contrast
+        assert share[f"{kind}_irrelevant"] / max(alone, 1) == pytest.approx(often, abs=0.1), kind
+    for kind, often in CONTRASTS.items():
+        assert share[f"{kind}_contrast"] / share[kind] == pytest.approx(often, abs=0.08), kind
     tokens = Counter(re.findall("|".join(map(re.escape, reflection.REFLECTION)), " ".join(r["output"] for r in rows)))
     assert set(tokens) == set(reflection.REFLECTION)
     supports = sum(tokens[t] for t in reflection.ISSUP)

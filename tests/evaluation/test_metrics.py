@@ -7,7 +7,7 @@ import pytest
 from selfrag_jax.data.rows import read_questions
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.metrics import METRICS, choice, match, normalise
+from selfrag_jax.evaluation.metrics import aspects_right, choice, is_right, match, normalise
 
 
 def test_normalise():
@@ -52,10 +52,35 @@ def test_match(output, answers, right):
         ("False. It is not true.", ["True."], False),
         ("Truest", ["True"], False),
         ("The passage does not tell whether this is true.", ["True"], False),
+        ("The symbol of polonium is Po, so this is true.", ["True"], True),
+        ("The symbol of polonium is Po, so this is false.", ["True"], False),
+        ("The capital of Oman is Muscat, so the answer is B.", ["B."], True),
+        ("Therefore the answer is (B).", ["B."], True),
+        ("It is so. The answer is B. Or is it C?", ["B."], False),
+        ("so the answer is a", ["A."], False),  # an article, cut short
+        ("The area is 3", ["3"], False),
+        ("N'zeto is in Angola, so the answer is A.", ["A."], True),
+        ("N'zeto is in Angola.", ["N"], False),
+        ("X-rays were found", ["X"], False),
+        ("B - Muscat", ["B"], True),
     ],
 )
 def test_choice(output, answers, right):
     assert choice(output, answers) is right
+
+
+@pytest.mark.parametrize(
+    ("output", "right"),
+    [
+        ("It lies in Europe. The currency is the euro.", True),
+        ("It lies in Europe.", False),  # "euro" is no word of it
+        ("Paid in Euro, said in EUR.", False),  # one aspect twice
+        ("", False),
+    ],
+)
+def test_aspects(output, right):
+    assert aspects_right(output, [["Europe", "Asia"], ["the euro", "EUR"], ["+49"]]) is right
+    assert aspects_right("Call +49.", [["+49"]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,9 +89,8 @@ def test_rows_of_the_demo_are_right_by_their_own_metric(kind, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     for row, read in zip(rows, read_questions(path), strict=True):
-        assert read.metric == ("choice" if kind in ("boolean", "options") else "match")
-        # Of "tell me about X" there is no one right answer.
-        assert kind == "long" or METRICS[read.metric](row["answer"], read.answers), row
+        assert read.metric == {"boolean": "choice", "options": "choice", "long": "aspects"}.get(kind, "match")
+        assert is_right(read.metric, row["answer"], read.answers, read.aspects), row
 
 
 def test_an_unknown_metric_is_refused(tmp_path):

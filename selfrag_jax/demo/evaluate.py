@@ -1,0 +1,124 @@
+"""The demo's evaluation from end to end: write the questions, answer and read them, count, and write the report.
+
+    WORKDIR/config.json, environment.json   what was run, and on what
+    WORKDIR/questions/, labelled/           what was asked, and the labelled rows
+    WORKDIR/answers/, labels/, retrieval/   what came of it, a row each, answers with their candidate trees
+    WORKDIR/report.json, report.md          the figures
+    WORKDIR/answers.md                      twenty answers to be read
+
+Run again, it goes on where it stopped; what is finished is not done anew.
+"""
+
+import dataclasses
+import json
+import pathlib
+import time
+from typing import Any
+
+from selfrag_jax.config import Config
+from selfrag_jax.config_check import flatten
+from selfrag_jax.demo import labels as labelled
+from selfrag_jax.demo.figures import Figure, Labels, Results, figures
+from selfrag_jax.demo.judged import judge_all
+from selfrag_jax.demo.passages import Wording
+from selfrag_jax.demo.protocol import (
+    DemoCell,
+    held_out_index,
+    write_held_out_corpus,
+    write_labelled,
+    write_questions,
+)
+from selfrag_jax.demo.tables import NAMES, answers_text, figures_table, kinds_table
+from selfrag_jax.evaluation.cells import Engines, joined, read_jsonl, run_cell, run_retrieval, seconds
+from selfrag_jax.evaluation.environment import environment
+from selfrag_jax.evaluation.report import write_text
+
+SHOWN = 20  # answers in answers.md
+RECALL_AT = 5
+
+
+def evaluate(config: Config, workdir: pathlib.Path) -> str:
+    """Run whatever is not finished and return the report as Markdown.
+
+    Raises UserError for a missing model or index, and for a folder that was begun with other settings.
+    """
+    workdir.mkdir(parents=True, exist_ok=True)
+    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
+        (workdir / name).mkdir(exist_ok=True)
+    cells = write_questions(config, workdir / "questions")
+    _ensure_indices(config, workdir)
+    write_text(workdir / "config.json", json.dumps(flatten(config), indent=2) + "\n")
+    write_text(workdir / "environment.json", json.dumps(environment(), indent=2) + "\n")
+    engines = Engines(config)
+    labels = _labels(config, workdir, engines)
+    for cell in cells:
+        run_cell(config, cell.cell, engines, workdir / "answers")
+    results = collect(config, workdir, cells, labels, engines)
+    return _write_report(workdir, cells, results)
+
+
+def _ensure_indices(config: Config, workdir: pathlib.Path) -> None:
+    from selfrag_jax.retrieval.build import ensure_index
+
+    ensure_index(config.retrieval)
+    corpus = write_held_out_corpus(workdir / "questions")
+    ensure_index(dataclasses.replace(config.retrieval, corpus=str(corpus), index_dir=held_out_index(config)))
+
+
+def _labels(config: Config, workdir: pathlib.Path, engines: Engines) -> dict[tuple[str, Wording], Labels]:
+    """What the model and the baselines make of the labelled rows; the baselines only of those in known wordings."""
+    found: dict[tuple[str, Wording], Labels] = {}
+    for (group, wording), path in write_labelled(config, workdir / "labelled").items():
+        output = labelled.read_labels(config, group, path, engines, workdir / "labels" / path.name)
+        readings, rows = read_jsonl(output), read_jsonl(path)
+        model = [reading["said"] == reading["gold"] for reading in readings]
+        known = wording == "train"
+        found[group, wording] = Labels(
+            model,
+            labelled.baselines(group, rows) if known else {},
+            labelled.parts(group, rows, readings, wording) if known else {},
+        )
+    return found
+
+
+def collect(
+    config: Config,
+    workdir: pathlib.Path,
+    cells: list[DemoCell],
+    labels: dict[tuple[str, Wording], Labels],
+    engines: Engines,
+) -> Results:
+    """Everything that the figures are counted over, from the files of a finished run."""
+    judged, took, found = {}, {}, {}
+    for cell in cells:
+        key = (cell.source, cell.mode, cell.wording)
+        output = workdir / "answers" / f"{cell.cell.name}.jsonl"
+        judged[key], took[key] = judge_all(joined(cell.cell.questions, output)), seconds(output)
+        if cell.mode == "adaptive" and cell.source not in ("plain", "popqa"):
+            hits = run_retrieval(config, cell.cell, engines, workdir / "retrieval", RECALL_AT)
+            pairs = joined(cell.cell.questions, hits)
+            found[cell.source, cell.wording] = [bool({*row["gold"]} & {*hit["found"]}) for row, hit in pairs]
+    return Results(judged, labels, found, took)
+
+
+def _write_report(workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
+    made = figures(results)
+    total = sum(results.seconds.values())
+    asked = sum(len(judged) for judged in results.judged.values())
+    text = (
+        f"{time.strftime('%Y-%m-%d')}, {asked:,} answers in {total / 60:.0f} minutes of decoding.\n\n"
+        f"{kinds_table(results)}\n\n{figures_table(made)}\n"
+    )
+    write_text(workdir / "report.md", text)
+    write_text(workdir / "report.json", json.dumps([_plain(figure) for figure in made], indent=2) + "\n")
+    shown = {
+        NAMES[cell.source]: joined(cell.cell.questions, workdir / "answers" / f"{cell.cell.name}.jsonl")
+        for cell in cells
+        if cell.mode == "adaptive" and cell.wording == "train" and cell.source != "popqa"
+    }
+    write_text(workdir / "answers.md", answers_text(shown, 0, SHOWN))
+    return text
+
+
+def _plain(figure: Figure) -> dict[str, Any]:
+    return {**dataclasses.asdict(figure), "verdict": figure.verdict}

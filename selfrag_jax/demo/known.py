@@ -1,0 +1,63 @@
+"""What is known to be true: which facts a sentence states, and which passages state them.
+
+An answer's sentences are held against the facts themselves, not against the words of the cited passage: a sentence is
+supported by a passage if it states a fact that the passage states, and counts as stating one only if it says the whole
+of it as answers do ("The capital of Oman is Muscat"). So a right value under the wrong name, or of another relation,
+is no support.
+"""
+
+import dataclasses
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.passages import passages
+from selfrag_jax.demo.questions import statement
+from selfrag_jax.demo.relations import RELATIONS
+from selfrag_jax.evaluation.metrics import normalise
+
+Fact = tuple[str, str]  # entity, relation
+_VERDICT = re.compile(r", so (?:this is (?:true|false)|the answer is [A-D])\.?$")
+
+
+@functools.cache
+def _facts_by_sentence() -> dict[str, frozenset[Fact]]:
+    found: dict[str, set[Fact]] = defaultdict(set)
+    for entity in entities():
+        for relation in entity.facts:
+            if relation in RELATIONS:
+                found[normalise(statement(entity, RELATIONS[relation]))].add((entity.key, relation))
+    return {sentence: frozenset(facts) for sentence, facts in found.items()}
+
+
+@functools.cache
+def _facts_by_passage() -> dict[str, frozenset[Fact]]:
+    return {p.id: frozenset((p.entity, relation) for relation in p.relations) for p in passages()}
+
+
+def facts_of(sentence: str) -> frozenset[Fact]:
+    """The facts that a sentence states, verdicts apart: several where entities share a name, none if it is false."""
+    return _facts_by_sentence().get(normalise(_VERDICT.sub("", sentence.strip())), frozenset())
+
+
+def supports(passage_id: str, sentence: str) -> bool:
+    """Whether the passage states the fact that the sentence states."""
+    return bool(facts_of(sentence) & _facts_by_passage().get(passage_id, frozenset()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cited:
+    """Citations of one answer, counted as ALCE does (Gao et al. 2023), with the known facts as the judge."""
+
+    citations: int  # in all sentences
+    supporting: int  # of these, those whose passage states the sentence's fact
+    sentences: int
+    supported: int  # of these, those with at least one supporting citation
+
+
+def count_citations(sentences: Sequence[tuple[str, Iterable[str]]]) -> Cited:
+    """Sentences of an answer, each with the ids of the passages it cites."""
+    right = [[supports(passage, sentence) for passage in cited] for sentence, cited in sentences]
+    return Cited(sum(map(len, right)), sum(map(sum, right)), len(right), sum(map(any, right)))

@@ -1,0 +1,82 @@
+"""What counts as a supported sentence, and how an answer's record comes of its tree."""
+
+import dataclasses
+
+import pytest
+
+from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
+from selfrag_jax.demo.facts import by_key
+from selfrag_jax.demo.judged import judge
+from selfrag_jax.demo.known import Cited, count_citations, facts_of, supports
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("The capital of Liechtenstein is Vaduz.", "capital"),
+        ("the capital of liechtenstein is Vaduz", "capital"),
+        ("The capital of Liechtenstein is Vaduz, so this is true.", "capital"),
+        ("The capital of Liechtenstein is Vaduz, so the answer is B.", "capital"),
+        ("The capital of Liechtenstein is Bern.", None),
+        ("Liechtenstein has its capital at Vaduz.", None),  # not how answers say it
+        ("The passage does not give the capital of Liechtenstein.", None),
+        ("", None),
+    ],
+)
+def test_facts_of(sentence, fact):
+    assert facts_of(sentence) == (frozenset() if fact is None else {("country:LI", fact)})
+
+
+def test_a_passage_supports_what_it_states_and_nothing_else():
+    assert supports("country-LI-main", "The capital of Liechtenstein is Vaduz.")
+    assert not supports("country-LI-media", "The capital of Liechtenstein is Vaduz.")
+    assert not supports("country-CH-main", "The capital of Liechtenstein is Vaduz.")
+    assert not supports("country-LI-main", "The capital of Liechtenstein is Bern.")
+    assert not supports("no such passage", "The capital of Liechtenstein is Vaduz.")
+
+
+def test_citations_are_counted_by_sentence():
+    right = "The capital of Liechtenstein is Vaduz."
+    counted = count_citations([
+        (right, ["country-LI-main"]),
+        (right, ["country-LI-media", "country-LI-main"]),  # one of two supports it
+        (right, []),
+        ("The capital of Liechtenstein is Bern.", ["country-LI-main"]),
+    ])  # fmt: skip
+    assert counted == Cited(citations=4, supporting=2, sentences=4, supported=2)
+    assert count_citations([]) == Cited(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "plain"])
+def test_right_answers_are_supported_by_their_gold_passages(kind):
+    """The check of citations and the making of questions come to the same, question by question."""
+    for row in evaluation_rows(kind, 60):
+        sentences = [s for s in row["answer"].replace(". ", ".\n").splitlines()]
+        name = by_key()[row["entity"]].name
+        if "." in name:
+            continue
+        for sentence in sentences:
+            assert any(supports(passage, sentence) for passage in row["gold"]), row
+            assert not supports("country-LI-main", sentence)
+
+
+def tree(segments, sentences, action="retrieve"):
+    """The parts of an answer's tree that its record is made from; segments are (action, passage)."""
+    return {
+        "tree": [{"decision": {"action": one}} for one in segments], "segments": list(range(len(segments))),
+        "first_decision": {"action": action},
+        "citations": [{"number": 1, "id": "country-LI-main"}, {"number": 2, "id": "country-LI-media"}],
+        "sentences": [{"text": text, "citations": cited} for text, cited in sentences],
+    }  # fmt: skip
+
+
+def test_the_record_of_an_answer():
+    question = {"id": "q", "answers": ["Vaduz"], "metric": "aspects", "aspects": [["Vaduz"], [".li"]]}
+    said = ["The capital of Liechtenstein is Vaduz.", "The internet domain of Liechtenstein is .li."]
+    grown = tree(["retrieve", "continue", "retrieve"], [(said[0], [1]), (said[1], [2])])
+    record = judge(question, {"answer": " ".join(said), "tree": grown})
+    assert (record.right, record.wanted, record.retrievals, record.continued) == (True, True, 2, 1)
+    assert record.passages == 2 and record.cited.citations == 2 and record.cited.supported >= 1
+    spared = judge(question, {"answer": said[0], "tree": tree(["none"], [(said[0], [])], "none")})
+    assert not spared.right and not spared.wanted and not spared.retrievals
+    assert dataclasses.asdict(spared.cited) == {"citations": 0, "supporting": 0, "sentences": 1, "supported": 0}

@@ -1,0 +1,38 @@
+"""Shares and their intervals, held against the formulas for a binomial and a paired difference."""
+
+import numpy as np
+import pytest
+
+from selfrag_jax.evaluation.intervals import Share, difference, share
+
+
+def test_share_of_questions():
+    hits = [True] * 90 + [False] * 10
+    found = share(hits)
+    spread = 1.96 * (0.9 * 0.1 / 100) ** 0.5
+    assert (found.value, found.n) == (0.9, 100)
+    assert found.low == pytest.approx(0.9 - spread, abs=0.015) and found.high == pytest.approx(0.9 + spread, abs=0.015)
+    assert share(hits) == found, "the same sample gives the same interval"
+    assert found.percent().startswith("90.0 (8")
+
+
+def test_a_certain_share_has_no_width_and_an_empty_one_is_a_dash():
+    assert share([True] * 7) == Share(1.0, 1.0, 1.0, 7)
+    assert share([]).percent() == share([0.0], [0.0]).percent() == "–"
+
+
+def test_units_are_drawn_whole():
+    """Ten citations of one answer stand and fall together: the interval is wider than that of ten answers."""
+    clustered = share([10, 0] * 10, [10, 10] * 10)
+    apart = share(([True] * 10 + [False] * 10) * 10)
+    assert clustered.value == apart.value == 0.5 and clustered.n == apart.n == 200
+    assert clustered.high - clustered.low > 2 * (apart.high - apart.low)
+
+
+def test_difference_is_paired():
+    rng = np.random.default_rng(0)
+    first = rng.random(200) < 0.5
+    assert difference(first, first) == Share(0.0, 0.0, 0.0, 200)
+    better = first | (rng.random(200) < 0.2)
+    gained = difference(better, first)
+    assert gained.low > 0 and gained.value == pytest.approx(better.mean() - first.mean())
