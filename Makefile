@@ -4,17 +4,25 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Another ending for pytest, e.g. make test PYTEST_ARGS="-k runner"
 PYTEST_ARGS ?=
+# Other settings for make evaluate, e.g. EVALUATE_ARGS="--config.evaluate.per_kind=20 --workdir=runs/small"
+EVALUATE_ARGS ?=
 
 STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
+EVALUATE_STAMP := $(VENV)/.installed-evaluate
 PINS := pyproject.toml constraints.txt requirements-assets.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INDEX := runs/demo/index/manifest.json
 
-.PHONY: help install install-test demo test test-all lint format
+# Questions for `make evaluate` that are not part of this repository
+POPQA ?= $(wildcard ../shared/assets/rows/popqa_capital.jsonl)
+EVALUATE := $(BIN)/python -m selfrag_jax evaluate --config=configs/demo.py --readme=README.md
+
+.PHONY: help install install-test demo evaluate test test-all lint format
 
 help:
 	@echo "make demo      install, build the demo's index once, answer one question"
+	@echo "make evaluate  answer 1,500 held-out questions in every mode (hours on a laptop; resumes), update README.md"
 	@echo "make test      install, run the tests (make test-all: the slow ones too)"
 	@echo "make lint      ruff and mypy"
 	@echo "make install   only the environment, in $(VENV)"
@@ -38,11 +46,18 @@ $(TEST_STAMP): $(STAMP)
 	@$(PIP) install -qq -c constraints.txt -e '.[test]'
 	@touch $@
 
+$(EVALUATE_STAMP): $(STAMP)
+	@$(PIP) install -qq -c constraints.txt -e '.[evaluate]'
+	@touch $@
+
 $(INDEX): | $(STAMP)
 	$(BIN)/python -m selfrag_jax index --config=configs/demo.py
 
 demo: $(STAMP) $(INDEX)
 	$(BIN)/python decode.py "What is the capital of Liechtenstein?"
+
+evaluate: $(EVALUATE_STAMP) $(INDEX)
+	$(EVALUATE) $(if $(POPQA),--config.evaluate.popqa=$(POPQA)) $(EVALUATE_ARGS)
 
 test: $(TEST_STAMP)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

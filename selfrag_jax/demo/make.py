@@ -18,7 +18,7 @@ from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import passages
 from selfrag_jax.demo.plain import kinds
-from selfrag_jax.demo.rows import labelled_rows, training_rows
+from selfrag_jax.demo.rows import ROWS, labelled_rows, training_rows
 from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 from selfrag_jax.reflection import REFLECTION
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--what", required=True, choices=("passages", "rows", "eval", "stats"))
     parser.add_argument("--output", help="the JSONL file to write (all but stats)")
     parser.add_argument("--kind", default="short", choices=KINDS, help="kind of question (eval)")
-    parser.add_argument("--n", type=int, default=None, help="how many rows (12000) or questions (200)")
+    parser.add_argument("--n", type=int, default=None, help=f"how many rows ({ROWS}) or questions (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--side", default="train", choices=("train", "heldout"), help="side of the split (rows)")
     parser.add_argument(
@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.n is not None and args.n < 1:
         raise UserError(f"--n={args.n}: give a number of rows, 1 or more")
     if args.what == "stats":
-        print(json.dumps(stats(args.seed, args.n or 12_000), indent=2))
+        print(json.dumps(stats(args.seed, args.n or ROWS), indent=2))
         return 0
     if not args.output:
         raise UserError(f"--what={args.what} needs --output=FILE.jsonl")
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.what == "passages":
         count = write_jsonl(path, (passage.row for passage in passages(args.wording)))
     elif args.what == "rows":
-        count = write_jsonl(path, labelled_rows(args.side, args.seed, args.n or 12_000, args.wording))
+        count = write_jsonl(path, labelled_rows(args.side, args.seed, args.n or ROWS, args.wording))
     else:
         count = write_jsonl(path, evaluation_rows(args.kind, args.n or 200, args.seed, args.wording, args.gold))
     print(f"{count} rows in {path}")

@@ -74,18 +74,6 @@ help:helped, look:looked, open:opened, close:closed, laugh:laughed, jump:jumped,
 paint:painted, visit:visited, watch:watched, ask:asked, call:called, start:started, stop:stopped, carry:carried,
 study:studied, try:tried, cry:cried, love:loved, dance:danced, smile:smiled, move:moved, live:lived, learn:learned
 """)
-FRENCH = pairs("""
-hello:bonjour, thank you:merci, yes:oui, no:non, cat:chat, dog:chien, house:maison, water:eau, bread:pain, milk:lait,
-book:livre, red:rouge, blue:bleu, green:vert, white:blanc, black:noir, one:un, two:deux, three:trois, four:quatre,
-five:cinq, day:jour, night:nuit, friend:ami, good:bon, school:école, tree:arbre, sun:soleil, moon:lune, mother:mère,
-father:père, brother:frère, sister:sœur, apple:pomme, cheese:fromage, goodbye:au revoir
-""")
-SPANISH = pairs("""
-hello:hola, thank you:gracias, yes:sí, goodbye:adiós, cat:gato, dog:perro, house:casa, water:agua, bread:pan,
-milk:leche, book:libro, red:rojo, blue:azul, green:verde, white:blanco, black:negro, one:uno, two:dos, three:tres,
-four:cuatro, five:cinco, day:día, night:noche, friend:amigo, good:bueno, school:escuela, tree:árbol, sun:sol, moon:luna,
-mother:madre, father:padre, brother:hermano, sister:hermana, apple:manzana, cheese:queso, please:por favor
-""")
 COMPARATIVES = pairs("""
 big:bigger, small:smaller, tall:taller, fast:faster, slow:slower, old:older, young:younger, happy:happier, easy:easier,
 good:better, bad:worse, hot:hotter, cold:colder, long:longer, short:shorter, strong:stronger, weak:weaker, rich:richer,
@@ -108,12 +96,6 @@ ADVERBS = pairs("""
 quick:quickly, slow:slowly, happy:happily, sad:sadly, quiet:quietly, loud:loudly, careful:carefully, easy:easily,
 soft:softly, kind:kindly, brave:bravely, angry:angrily, polite:politely, bad:badly, clear:clearly, sudden:suddenly,
 gentle:gently, simple:simply, perfect:perfectly, safe:safely, warm:warmly, proud:proudly, calm:calmly, lazy:lazily
-""")
-RHYMES = pairs("""
-cat:hat, dog:log, sun:fun, tree:bee, house:mouse, light:night, day:play, king:ring, star:car, book:look, cake:lake,
-ball:tall, bed:red, fish:dish, moon:spoon, rain:train, boat:goat, hill:mill, sky:fly, snow:grow, tail:mail, duck:truck,
-box:fox, bell:well, hand:sand, nose:rose, pen:ten, sea:tea, bug:rug, jump:pump, bread:head, clock:sock, wall:fall,
-chair:bear, frog:log, rock:lock, sing:wing, late:gate, time:lime, gold:cold, ship:trip, phone:stone, mice:rice
 """)
 YOUNG = pairs("""
 dog:puppy, cat:kitten, cow:calf, horse:foal, sheep:lamb, pig:piglet, goat:kid, duck:duckling, goose:gosling, hen:chick,
@@ -189,15 +171,6 @@ portable document format:PDF, world wide web:WWW, compact disc:CD, digital video
 global positioning system:GPS, automated teller machine:ATM, very important person:VIP, too long did not read:TLDR,
 unidentified flying object:UFO, public address:PA, graphics processing unit:GPU, virtual private network:VPN,
 be right back:BRB, in my opinion:IMO, laugh out loud:LOL, to be determined:TBD, question and answer:QA
-""")
-PROVERBS = pairs("""
-An apple a day keeps the doctor:away., The early bird catches the:worm., Practice makes:perfect.,
-Better late than:never.,
-All that glitters is not:gold., When in Rome do as the Romans:do., Actions speak louder than:words.,
-Look before you:leap., Two heads are better than:one., A picture is worth a thousand:words.,
-Honesty is the best:policy.,
-Time is:money., Every cloud has a silver:lining., Birds of a feather flock:together., Haste makes:waste.,
-Where there is smoke there is:fire., Don't judge a book by its:cover., Rome was not built in a:day.
 """)
 DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 MONTHS = words("January February March April May June July August September October November December")

@@ -7,9 +7,11 @@ it holds strings of at least two aspects. Plain instructions are in `selfrag_jax
 
 import dataclasses
 import random
+from collections.abc import Sequence
 
 from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
+from selfrag_jax.demo.facts import by_key
 from selfrag_jax.demo.names import capitalise, fold
 from selfrag_jax.demo.passages import Passage, Wording, by_entity, wordings
 from selfrag_jax.demo.relations import RELATIONS, Relation
@@ -62,6 +64,8 @@ class Question:
     split: str  # train | heldout
     wording: Wording
     needs_retrieval: bool = True
+    form: str = ""  # of a question with options: it, with {a} to {d} for these
+    options: tuple[str, ...] = ()
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -146,12 +150,28 @@ def options_question(entity: Entity, key: str, rng: random.Random, wording: Word
     if len(wrong) < 3:
         return None
     right = rng.randrange(4)
-    options = [*wrong[:right], entity.facts[key], *wrong[right:]]
-    filled = dict(zip("abcd", options, strict=True))
+    options = (*wrong[:right], entity.facts[key], *wrong[right:])
     form = rng.choice(wordings(CHOOSE, "ask", wording))
-    instruction = form.format(q=ask(entity, relation, rng, wording), **filled)
-    answer = f"{statement(entity, relation).removesuffix('.')}, so the answer is {LETTERS[right]}."
-    return _question(entity, "options", (key,), instruction, answer, ((f"{LETTERS[right]}.",),), wording)
+    asked = form.replace("{q}", ask(entity, relation, rng, wording))
+    return _with_options(entity, key, asked, options, wording)
+
+
+def _with_options(entity: Entity, key: str, form: str, options: Sequence[str], wording: Wording) -> Question:
+    letter = LETTERS[options.index(entity.facts[key])]
+    answer = f"{statement(entity, RELATIONS[key]).removesuffix('.')}, so the answer is {letter}."
+    instruction = form.format(**dict(zip("abcd", options, strict=True)))
+    made = _question(entity, "options", (key,), instruction, answer, ((f"{letter}.",),), wording)
+    return dataclasses.replace(made, form=form, options=tuple(options))
+
+
+def moved_options(question: Question, rng: random.Random) -> Question:
+    """The same question and options with the right one under another letter."""
+    entity, (key,) = by_key()[question.entity], question.relations
+    before = question.options.index(entity.facts[key])
+    while True:
+        options = rng.sample(question.options, 4)
+        if options.index(entity.facts[key]) != before:
+            return _with_options(entity, key, question.form, options, question.wording)
 
 
 def long_question(entity: Entity, rng: random.Random, wording: Wording = "train") -> Question:

@@ -30,12 +30,14 @@ from collections.abc import Iterator, Mapping
 from selfrag_jax.demo import plain
 from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
+from selfrag_jax.demo.notes import same, which
 from selfrag_jax.demo.passages import Passage, Wording, wordings
 from selfrag_jax.demo.questions import (
     Question,
     boolean_pair,
     both_question,
     long_question,
+    moved_options,
     options_question,
     short_question,
     statement,
@@ -59,22 +61,25 @@ from selfrag_jax.reflection import (
     passage,
 )
 
-# The share of each kind of row, in parts, twins not counted.
+ROWS = 16_000  # about what the committed adapter reads once
+# The share of each kind of row, in parts, twins and contrasts not counted.
 MIX = {
-    "short": 26,  # one fact, copied from a relevant passage
-    "boolean": 10,
-    "options": 9,
+    "short": 22,  # one fact, copied from a relevant passage
+    "boolean": 12,
+    "options": 12,
     "both": 8,  # two named facts of one entity
     "long": 5,  # "tell me about X"
-    "verify": 12,  # a dictated statement: fully, partially or not supported
-    "plain": 40,  # no retrieval; short, so they cost little
+    "verify": 16,  # a dictated statement: fully, partially or not supported
+    "note": 14,  # what a note says: the moves of closed questions, without a passage
+    "plain": 34,  # no retrieval; short, so they cost little
 }
-# How often a row is followed by its twin: the same question, a passage that misses, `[Irrelevant]`. Within a pair only
-# the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant rows drawn apart it
-# stood at chance after 150 steps.
-TWINS = {"short": 1.0, "boolean": 0.2, "options": 0.3, "long": 0.5, "verify": 0.1}
-# How often a claim is followed by its contrast: the same passage and form, one value changed, another verdict.
-CONTRASTS = {"boolean": 0.75, "verify": 1.0}
+# How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
+# Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
+# rows drawn apart it stood at chance after 150 steps.
+TWINS = {"short": 1.0, "boolean": 0.2, "options": 0.3, "long": 0.5, "verify": 0.8}
+# How often a row is followed by its contrast: the same passage and form, another verdict. Of a claim one value is
+# changed; options change places.
+CONTRASTS = {"boolean": 0.75, "options": 0.6, "verify": 0.9}
 # What a dictated statement and its contrast are, in parts: how many facts each joins, and their IsSup.
 VERIFY_MIX = {(1, FULLY, NO_SUPPORT): 36, (2, FULLY, PARTIALLY): 36, (2, PARTIALLY, NO_SUPPORT): 28}
 VERIFIED_UTILITY = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}  # index into ISUSE
@@ -156,6 +161,9 @@ class RowMaker:
         question = options_question(entity, relation, self.rng, self.wording)
         if question is None:
             return []
+        if self.rng.random() < CONTRASTS["options"]:
+            moved = moved_options(question, self.rng)
+            return [_answered(question, p), dataclasses.replace(_answered(moved, p), variant="contrast")]
         return self._with_twin("options", _answered(question, p), entity, (relation,), _not_given(entity, relation))
 
     def both(self) -> Drawn:
@@ -225,9 +233,18 @@ class RowMaker:
             said = joined(*((wrong if key in false else truth)[key] for key in order))
             output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[VERIFIED_UTILITY[label]]}"
             rows.append(Made(form.format(s=said), output, "contrast" if rows else ""))
-        if self.rng.random() < TWINS["verify"]:
-            return self._with_twin("verify", rows[0], entity, told, UNTOLD)
-        return rows
+        if self.rng.random() < CONTRASTS["verify"]:
+            return rows
+        return self._with_twin("verify", rows[0], entity, told, UNTOLD)
+
+    def note(self) -> Drawn:
+        entity, relation, _ = self.world.draw(self.rng)
+        values = (entity.facts[relation], *wrong_values(entity, relation, 3, self.rng))
+        if len(values) < 4:
+            return []
+        made = same(values[:2], self.rng) if self.rng.random() < 0.5 else which(values, self.rng)
+        outputs = ((asked, f"{NO_RETRIEVAL}{answer}{ISUSE[4]}") for asked, answer in made)
+        return [Made(asked, output, "contrast" if n else "") for n, (asked, output) in enumerate(outputs)]
 
     def plain(self) -> Drawn:
         task = plain.random_task(self.rng, self.side, self.wording)
@@ -269,6 +286,6 @@ def labelled_rows(
             }  # fmt: skip
 
 
-def training_rows(seed: int = 0, count: int = 12_000) -> Iterator[dict[str, str]]:
+def training_rows(seed: int = 0, count: int = ROWS) -> Iterator[dict[str, str]]:
     """`count` different training rows, the same for a seed on every machine."""
     return labelled_rows("train", seed, count)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from selfrag_jax.demo.rows import training_rows
+from selfrag_jax.demo.rows import ROWS, training_rows
 
 
 @pytest.fixture(scope="session")
 def rows() -> list[dict[str, str]]:
-    return list(training_rows(seed=0, count=12_000))
+    return list(training_rows(seed=0, count=ROWS))
