@@ -1,46 +1,108 @@
 """`python -m selfrag_jax evaluate`: a config's evaluation, resumable, with its table printed and, if asked, filed."""
 
+import os
 import pathlib
 import shutil
+import subprocess
+import sys
 
 from absl import flags
 
-from selfrag_jax.cli.flags import parse
+from selfrag_jax.cli.flags import Invocation, parse
 from selfrag_jax.errors import UserError
+from selfrag_jax.runner import processes_from_environment
 
 USAGE = "python -m selfrag_jax evaluate --config=configs/demo.py [flags]"
 SUMMARY = "Answers held-out questions in every mode, reads labelled rows, and counts. Run again, it goes on."
 MARKERS = "evaluation"
+ANSWERS = "# Twenty answers, drawn by a seed and not edited\n\nWritten by `make evaluate`: adaptive retrieval.\n\n"
 
 
 def main(arguments: list[str]) -> None:
     """Parses the command line, evaluates and prints the table. Raises UserError for bad input."""
     invocation = parse(arguments, usage=USAGE, summary=SUMMARY, define=_define_flags)
-    workdir = pathlib.Path(invocation["workdir"])
+    config, workdir = invocation.config, pathlib.Path(invocation["workdir"])
+    if config.retrieval.corpus != "demo":
+        raise UserError(
+            f"config.retrieval.corpus={config.retrieval.corpus!r} has no evaluation; configs/demo.py has one"
+        )
     if workdir.exists() and not workdir.is_dir():
         raise UserError(f"--workdir={workdir} is a file; a folder is wanted")
-    if invocation["restart"] and workdir.is_dir():
+    if invocation["readme"] and not pathlib.Path(invocation["readme"]).is_file():
+        raise UserError(f"--readme={invocation['readme']}: there is no such file")
+    if invocation["restart"]:
+        _throw_away(workdir)
+    if invocation["processes"] > 1:
+        _work_in_processes(invocation, arguments)
+    from selfrag_jax.demo.evaluate import evaluate
+    from selfrag_jax.evaluation.cells import Process
+
+    text = evaluate(config, workdir, Process(invocation["process_index"], invocation["process_count"]))
+    if text is None:
+        print(f"{workdir}: this process's share is done; the last process to finish writes the report")
+        return
+    print(text)
+    if invocation["readme"]:
+        _file(pathlib.Path(invocation["readme"]), text, workdir)
+
+
+def _throw_away(workdir: pathlib.Path) -> None:
+    if workdir.is_dir():
         if not (workdir / "config.json").is_file() and any(workdir.iterdir()):
             raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
         shutil.rmtree(workdir)
-    if invocation.config.retrieval.corpus != "demo":
-        raise UserError(
-            f"config.retrieval.corpus={invocation.config.retrieval.corpus!r} has no evaluation; configs/demo.py has one"
-        )
-    from selfrag_jax.demo.evaluate import evaluate
-    from selfrag_jax.evaluation.report import put_into, write_text
 
-    text = evaluate(invocation.config, workdir)
-    print(text)
-    if invocation["readme"]:
-        readme = pathlib.Path(invocation["readme"])
-        put_into(readme, MARKERS, text)
-        answers = readme.with_name("ANSWERS.md")
-        head = "# Twenty answers, drawn by a seed and not edited\n\nWritten by `make evaluate`.\n\n"
-        write_text(answers, head + (workdir / "answers.md").read_text(encoding="utf-8"))
+
+def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:
+    """Share the work among processes on this machine, each on cores of its own; what they leave, this one does.
+
+    Small products gain little from a second thread, so two processes on two cores answer more than one on both.
+    """
+    from selfrag_jax.demo.evaluate import prepare
+
+    count, workdir = invocation["processes"], pathlib.Path(invocation["workdir"])
+    prepare(invocation.config, workdir)  # once, before they would all begin to build the index
+    own = ("--processes", "--readme", "--restart", "--norestart")
+    kept = [argument for argument in arguments if not argument.startswith(own)]
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    workers = []
+    for index in range(count):
+        command = [sys.executable, "-m", "selfrag_jax", "evaluate", *kept]
+        command += [f"--process_index={index}", f"--process_count={count}"]
+        if cores:
+            os.sched_setaffinity(0, cores[index % len(cores) :: count] or cores)  # which the worker inherits
+        with (workdir / f"process-{index}.log").open("w") as file:
+            errors = None if index == 0 else file  # one bar is enough; the others' are in their logs
+            workers.append(subprocess.Popen(command, stdout=file, stderr=errors))
+    if cores:
+        os.sched_setaffinity(0, cores)
+    try:
+        for worker in workers:
+            worker.wait()
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.terminate()
+        raise
+
+
+def _file(readme: pathlib.Path, text: str, workdir: pathlib.Path) -> None:
+    """Write the tables between the README's markers, and the twenty answers into a file beside it."""
+    from selfrag_jax.evaluation.files import write_text
+    from selfrag_jax.evaluation.report import put_into
+
+    put_into(readme, MARKERS, text)
+    write_text(readme.with_name("ANSWERS.md"), ANSWERS + (workdir / "answers.md").read_text(encoding="utf-8"))
 
 
 def _define_flags(values: flags.FlagValues) -> None:
+    index, count = processes_from_environment()
     flags.DEFINE_string("workdir", "runs/evaluate", "where questions, answers and figures go", flag_values=values)
     flags.DEFINE_string("readme", None, "a file to write the table into, between its markers", flag_values=values)
     flags.DEFINE_boolean("restart", False, "throw away an earlier run in --workdir", flag_values=values)
+    flags.DEFINE_integer(
+        "processes", 1, "start so many on this machine, on cores of their own", flag_values=values, lower_bound=1
+    )
+    flags.DEFINE_integer(
+        "process_index", index, "this process, of process_count that share --workdir", flag_values=values
+    )
+    flags.DEFINE_integer("process_count", count, "processes that share --workdir", flag_values=values, lower_bound=1)

@@ -22,6 +22,7 @@ from selfrag_jax.demo.figures import Figure, Labels, Results, figures
 from selfrag_jax.demo.judged import judge_all
 from selfrag_jax.demo.passages import Wording
 from selfrag_jax.demo.protocol import (
+    DERIVED,
     DemoCell,
     held_out_index,
     write_held_out_corpus,
@@ -29,32 +30,47 @@ from selfrag_jax.demo.protocol import (
     write_questions,
 )
 from selfrag_jax.demo.tables import NAMES, answers_text, figures_table, kinds_table
-from selfrag_jax.evaluation.cells import Engines, joined, read_jsonl, run_cell, run_retrieval, seconds
+from selfrag_jax.evaluation.cells import ALONE, Engines, Process, joined, run_cell, run_derived, run_retrieval, seconds
 from selfrag_jax.evaluation.environment import environment
-from selfrag_jax.evaluation.report import write_text
+from selfrag_jax.evaluation.files import read_jsonl, write_text
 
 SHOWN = 20  # answers in answers.md
 RECALL_AT = 5
 
 
-def evaluate(config: Config, workdir: pathlib.Path) -> str:
-    """Run whatever is not finished and return the report as Markdown.
+def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) -> str | None:
+    """Run whatever is not finished and return the report as Markdown; None where other processes are still at work.
 
     Raises UserError for a missing model or index, and for a folder that was begun with other settings.
     """
-    workdir.mkdir(parents=True, exist_ok=True)
-    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
-        (workdir / name).mkdir(exist_ok=True)
-    cells = write_questions(config, workdir / "questions")
-    _ensure_indices(config, workdir)
-    write_text(workdir / "config.json", json.dumps(flatten(config), indent=2) + "\n")
-    write_text(workdir / "environment.json", json.dumps(environment(), indent=2) + "\n")
+    cells = prepare(config, workdir)
     engines = Engines(config)
     labels = _labels(config, workdir, engines)
-    for cell in cells:
-        run_cell(config, cell.cell, engines, workdir / "answers")
+    if not all([_answer(config, cell, engines, workdir / "answers", process) for cell in cells]):
+        return None
     results = collect(config, workdir, cells, labels, engines)
     return _write_report(workdir, cells, results)
+
+
+def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
+    """Write what is asked and what it is asked of, and build the indices that are missing. Raises UserError."""
+    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
+        (workdir / name).mkdir(parents=True, exist_ok=True)
+    write_text(workdir / "config.json", json.dumps(flatten(config), indent=2) + "\n")
+    write_text(workdir / "environment.json", json.dumps(environment(), indent=2) + "\n")
+    cells = write_questions(config, workdir / "questions")
+    _ensure_indices(config, workdir)
+    return cells
+
+
+def _answer(config: Config, cell: DemoCell, engines: Engines, answers: pathlib.Path, process: Process) -> bool:
+    """Answer this process's share of a cell; whether the cell is finished."""
+    if cell.mode not in DERIVED:
+        return run_cell(config, cell.cell, engines, answers, process) is not None
+    adaptive = answers / f"{cell.source}-adaptive.jsonl"
+    if not adaptive.is_file():
+        return False
+    return run_derived(config, cell.cell, cell.mode, adaptive, engines, answers, process) is not None
 
 
 def _ensure_indices(config: Config, workdir: pathlib.Path) -> None:

@@ -8,10 +8,8 @@ printed as JSON.
 import argparse
 import collections
 import json
-import os
 import pathlib
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
@@ -21,23 +19,8 @@ from selfrag_jax.demo.plain import kinds
 from selfrag_jax.demo.rows import ROWS, labelled_rows, training_rows
 from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
+from selfrag_jax.evaluation.files import write_jsonl
 from selfrag_jax.reflection import REFLECTION
-
-
-def write_jsonl(path: pathlib.Path, rows: Iterable[dict[str, Any]]) -> int:
-    """Write the rows, one JSON object a line, beside the path and then rename. Returns how many."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.part")
-    count = 0
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                count += 1
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return count
 
 
 def stats(seed: int, count: int) -> dict[str, Any]:

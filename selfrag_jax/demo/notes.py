@@ -5,6 +5,7 @@ false: the note says Bergen." In pairs that differ in one value, as the question
 """
 
 import random
+from collections.abc import Sequence
 
 from selfrag_jax.demo.passages import Wording, wordings
 
@@ -17,9 +18,9 @@ WHICH = ("The note says {v}. Which of these does it say?\nA. {a}\nB. {b}\nC. {c}
 LETTERS = "ABCD"
 
 
-def same(values: tuple[str, str], rng: random.Random, wording: Wording = "train") -> list[tuple[str, str]]:
+def same(values: Sequence[str], rng: random.Random, wording: Wording = "train") -> list[tuple[str, str]]:
     """A true and a false claim about one note, in random order: instruction and answer of each."""
-    note, other = values
+    note, other, *_ = values
     form = rng.choice(wordings(SAME, "ask", wording))
     pair = [
         (form.format(v=note, w=claim), f"The note says {note}, so this is {verdict}.")
@@ -28,7 +29,7 @@ def same(values: tuple[str, str], rng: random.Random, wording: Wording = "train"
     return rng.sample(pair, 2)
 
 
-def which(values: tuple[str, ...], rng: random.Random, wording: Wording = "train") -> list[tuple[str, str]]:
+def which(values: Sequence[str], rng: random.Random, wording: Wording = "train") -> list[tuple[str, str]]:
     """Two notes and the same four options: instruction and answer of each."""
     options = rng.sample(values, 4)
     form = rng.choice(wordings(WHICH, "ask", wording))

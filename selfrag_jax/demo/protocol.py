@@ -8,11 +8,11 @@ from typing import Any
 from selfrag_jax.config import Config
 from selfrag_jax.data.rows import Row
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
-from selfrag_jax.demo.make import write_jsonl
 from selfrag_jax.demo.passages import WORDINGS, Wording, passages
 from selfrag_jax.demo.rows import labelled_rows
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.cells import Cell, read_jsonl
+from selfrag_jax.evaluation.cells import Cell
+from selfrag_jax.evaluation.files import read_jsonl, write_jsonl
 
 # How questions are answered: changes to `config.decode`. "gold" brings the right passages with the questions.
 MODES: dict[str, dict[str, Any]] = {
@@ -26,6 +26,7 @@ MODES: dict[str, dict[str, Any]] = {
 MODES_OF: dict[str, tuple[str, ...]] = {kind: ("adaptive", "always", "never", "gold") for kind in KINDS}
 MODES_OF |= {"long": (*MODES_OF["long"], "one_look"), "plain": ("adaptive", "always", "never")}
 HELD_OUT_MODES = ("adaptive", "gold")
+DERIVED = ("always", "never", "one_look")  # from the adaptive answers, where these say what would come out
 # Passages that miss nearly: of the entity itself, of one of similar name, of one of the same kind.
 NEAR_MISSES = {"same": 1.0, "similar": 1.0, "kind": 1.0}
 LABELLED = {"isrel": "short", "issup": "verify"}  # group → the kind of row that is read for it
@@ -51,11 +52,9 @@ def write_questions(config: Config, folder: pathlib.Path) -> list[DemoCell]:
             for mode in modes:
                 gold = mode == "gold"
                 path = folder / f"{kind}-{wording}{'-gold' if gold else ''}.jsonl"
-                rows = list(evaluation_rows(kind, config.evaluate.per_kind, config.seed, wording, gold))
-                write_jsonl(path, rows)
-                top_k = max(len(row["ctxs"]) for row in rows) if gold else 0
+                write_jsonl(path, evaluation_rows(kind, config.evaluate.per_kind, config.seed, wording, gold))
                 name = f"{kind}-{mode}" + ("" if wording == "train" else "-heldout")
-                cells.append(DemoCell(kind, mode, wording, Cell(name, path, MODES[mode], top_k, index_dir)))
+                cells.append(DemoCell(kind, mode, wording, Cell(name, path, MODES[mode], index_dir)))
     return cells + _popqa_cells(config, folder)
 
 
@@ -83,7 +82,7 @@ def _popqa_cells(config: Config, folder: pathlib.Path) -> list[DemoCell]:
     for mode, with_passage in (("adaptive", False), ("gold", True)):
         path = folder / f"popqa-{mode}.jsonl"
         write_jsonl(path, _popqa_rows(source, with_passage))
-        cells.append(DemoCell("popqa", mode, "train", Cell(f"popqa-{mode}", path, MODES[mode], int(with_passage))))
+        cells.append(DemoCell("popqa", mode, "train", Cell(f"popqa-{mode}", path, MODES[mode])))
     return cells
 
 

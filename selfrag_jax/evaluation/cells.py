@@ -7,7 +7,6 @@ and figures can be worked out again without answering anything.
 import copy
 import dataclasses
 import functools
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,9 @@ from selfrag_jax.config import Config, DecodeConfig
 from selfrag_jax.config_check import flatten
 from selfrag_jax.data.rows import QuestionRow, read_questions
 from selfrag_jax.evaluation.answers import answer_unit, files_behind
+from selfrag_jax.evaluation.files import read_jsonl, write_jsonl
 from selfrag_jax.paths import resolve
-from selfrag_jax.runner import Unit, run_units
+from selfrag_jax.runner import RowError, Unit, run_units
 
 if TYPE_CHECKING:
     from selfrag_jax.decoding.engine import Engine
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Questions and how they are answered. Rows that bring passages are answered from these."""
+    """Questions and how they are answered. Rows that bring passages are answered from all of these."""
 
     name: str
     questions: pathlib.Path
     decode: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # changes to `config.decode`
-    top_k: int = 0  # K; 0: that of the config
     index_dir: str = ""  # another index than the config's
 
 
@@ -60,7 +59,7 @@ class Engines:
         """The engine as the cell wants it; the weights are shared."""
         engine = copy.copy(self.base)
         engine.config = decode_config(self._config, cell)
-        engine.top_k = cell.top_k or self._config.retrieval.top_k
+        engine.top_k = self._config.retrieval.top_k
         engine.retriever = self.retriever(cell.index_dir or self._config.retrieval.index_dir)
         return engine
 
@@ -70,29 +69,91 @@ def decode_config(config: Config, cell: Cell) -> DecodeConfig:
     return dataclasses.replace(config.decode, **cell.decode)
 
 
-def run_cell(config: Config, cell: Cell, engines: Engines, answers: pathlib.Path) -> pathlib.Path:
-    """Answer the cell's questions into `answers/NAME.jsonl`, going on where an earlier run stopped; the file's path."""
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """Which of the processes that work on one folder this is."""
+
+    index: int = 0
+    count: int = 1
+
+
+ALONE = Process()
+
+
+def run_cell(
+    config: Config, cell: Cell, engines: Engines, answers: pathlib.Path, process: Process = ALONE
+) -> pathlib.Path | None:
+    """Answer the cell's questions into `answers/NAME.jsonl`, going on where an earlier run stopped.
+
+    Rows that bring passages are answered together with rows that bring as many, so that none is padded with empty ones.
+    Returns the file's path, or None where other processes are still at work on it.
+    """
     rows = list(read_questions(cell.questions))
-    mine = dataclasses.replace(
-        config,
-        decode=decode_config(config, cell),
-        retrieval=dataclasses.replace(
-            config.retrieval,
-            top_k=cell.top_k or config.retrieval.top_k,
-            index_dir=cell.index_dir or config.retrieval.index_dir,
-        ),
-    )
+    mine = _config_of(config, cell)
     needs_index = any(row.ctxs is None for row in rows)
     output = answers / f"{cell.name}.jsonl"
-    run_units(
+
+    def work(unit: Unit[QuestionRow]) -> list[dict[str, Any] | RowError]:
+        engine = engines.of(cell)
+        engine.top_k = unit.bucket or engine.top_k  # type: ignore[assignment]
+        return answer_unit(engine, unit, tree=True)
+
+    report = run_units(
         rows,
-        lambda unit: answer_unit(engines.of(cell), unit, tree=True),
+        work,
         output,
         unit_size=config.decode.batch_size,
+        bucket=lambda row: len(row.ctxs or ()),
         inputs=[cell.questions, *files_behind(mine, needs_index)],
         settings=flatten(mine),
+        process_index=process.index,
+        process_count=process.count,
         description=cell.name,
     )
+    return output if report.finished else None
+
+
+def _config_of(config: Config, cell: Cell) -> Config:
+    index_dir = cell.index_dir or config.retrieval.index_dir
+    retrieval = dataclasses.replace(config.retrieval, index_dir=index_dir)
+    return dataclasses.replace(config, decode=decode_config(config, cell), retrieval=retrieval)
+
+
+def same_in(mode: str, tree: Mapping[str, Any]) -> bool:
+    """Whether a question answered adaptively would be answered in the same way, candidate by candidate, in a mode.
+
+    "always" and "never" decide the first segment as it was decided, and there was no other; "one_look" lets the first
+    retrieval pass, and there was no other.
+    """
+    later = [candidate for candidate in tree["tree"] if candidate["depth"] > 0]
+    if mode == "one_look":
+        return all(candidate["decision"]["action"] != "retrieve" for candidate in later)
+    return not later and tree["first_decision"]["action"] == {"always": "retrieve", "never": "none"}[mode]
+
+
+def run_derived(
+    config: Config,
+    cell: Cell,
+    mode: str,
+    adaptive: pathlib.Path,
+    engines: Engines,
+    answers: pathlib.Path,
+    process: Process = ALONE,
+) -> pathlib.Path | None:
+    """As `run_cell`, but questions whose adaptive answer is the same in this mode (`same_in`) are not asked again."""
+    output = answers / f"{cell.name}.jsonl"
+    pairs = joined(cell.questions, adaptive)
+    rest = [question for question, answer in pairs if not same_in(mode, answer["tree"])]
+    decoded: dict[str, dict[str, Any]] = {}
+    if rest:
+        questions = cell.questions.with_name(f"{cell.name}-rest.jsonl")
+        write_jsonl(questions, rest)
+        found = run_cell(config, dataclasses.replace(cell, name=f"{cell.name}-rest", questions=questions), engines,
+            answers, process)  # fmt: skip
+        if found is None:
+            return None
+        decoded = {answer["id"]: answer for answer in read_jsonl(found)}
+    write_jsonl(output, (decoded.get(answer["id"], answer) for _, answer in pairs))
     return output
 
 
@@ -115,16 +176,13 @@ def run_retrieval(config: Config, cell: Cell, engines: Engines, folder: pathlib.
     return output
 
 
-def read_jsonl(path: pathlib.Path) -> list[dict[str, Any]]:
-    """The objects of a file that this package wrote."""
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def seconds(output: pathlib.Path) -> float:
-    """What answering a cell took, over all the runs that it took, from the runner's timings."""
-    timings = read_jsonl(output.with_name(f"{output.name}.timings.jsonl"))
-    return sum(line["seconds"] for line in timings)
+    """What answering a cell took, over all of its runs, from the runner's timings; 0 where all of it was derived."""
+    for name in (output.name, f"{output.stem}-rest{output.suffix}"):
+        timings = output.with_name(f"{name}.timings.jsonl")
+        if timings.is_file():
+            return sum(line["seconds"] for line in read_jsonl(timings))
+    return 0.0
 
 
 def joined(questions: pathlib.Path, answers: pathlib.Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:

@@ -1,10 +1,10 @@
 """Tables as Markdown, and their place in a file between two markers."""
 
-import os
 import pathlib
 from collections.abc import Sequence
 
 from selfrag_jax.errors import UserError
+from selfrag_jax.evaluation.files import write_text
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -29,10 +29,3 @@ def put_into(path: pathlib.Path, name: str, text: str) -> None:
         raise UserError(f"{path}: expected the lines {begin!r} and {end!r} once each, in this order; put them in")
     before, after = whole[: whole.index(begin) + len(begin)], whole[whole.index(end) :]
     write_text(path, f"{before}\n{text.strip()}\n{after}")
-
-
-def write_text(path: pathlib.Path, text: str) -> None:
-    """Write beside, then rename."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -22,6 +22,7 @@ CASES = [
     {"retrieve": "threshold", "threshold": 0.6, "threshold_over": "three", "history": "passages"},
     {"retrieve": "token", "combine": "product", "count_reflection_tokens": False},
     {"retrieve": "never", "first_term": "none"},
+    {"retrieve": "threshold", "threshold": 0.05, "max_retrievals": 1},
 ]
 
 
@@ -107,6 +108,10 @@ def test_paths_that_retrieve_again_and_continue():
     deep = {"threshold": 0.01, "min_group_mass": 0.0, "max_depth": 4, "max_new_tokens": 40}
     cases = [settings(**deep, **changes) for changes in ({"beam": 3}, {"history": "passages"})]
     compared = compare(eager(1), 1, cases)
+    _, steered = compare(eager(1), 1, [settings(**deep, beam=3, max_retrievals=1)])[0]
+    depth = {n: 1 + (0 if node.parent is None else 1) for n, node in enumerate(steered.nodes)}
+    looks = [node.action == "retrieve" for node in steered.nodes if node.parent is not None]
+    assert looks and not any(looks) and max(depth.values()) > 1, "one retrieval, and then others continue"
     continued = cited = 0
     for result, wanted in compared:
         path = [wanted.nodes[n] for n in result.segments]
