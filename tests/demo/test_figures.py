@@ -1,0 +1,87 @@
+"""Figures counted over made-up answers, each of which is known."""
+
+import pytest
+
+from selfrag_jax.demo.figures import Labels, Results, figures
+from selfrag_jax.demo.judged import Judged
+from selfrag_jax.demo.known import Cited
+from selfrag_jax.demo.tables import answers_text, figures_table, kinds_table
+
+
+def judged(
+    right: bool, *, needs=True, wanted=True, retrievals=1, passages=1, continued=0, cited=(1, 1, 1, 1)
+) -> Judged:
+    return Judged("q", needs, right, wanted, retrievals, passages, continued, Cited(*cited))
+
+
+def results() -> Results:
+    yes, no = judged(True), judged(False, cited=(1, 0, 2, 0))
+    spared = judged(True, needs=False, wanted=False, retrievals=0, passages=0, cited=(0, 0, 1, 0))
+    looked = judged(True, needs=False, retrievals=1)
+    two = judged(True, retrievals=2, passages=2, continued=1, cited=(3, 3, 3, 3))
+    answers = {
+        ("short", "adaptive", "train"): [yes] * 9 + [no],
+        ("short", "never", "train"): [judged(False, retrievals=0)] * 9 + [yes],
+        ("short", "adaptive", "heldout"): [yes] * 8 + [no] * 2,
+        ("short", "gold", "train"): [yes] * 10,
+        ("long", "adaptive", "train"): [two] * 3 + [yes] * 2,
+        ("long", "one_look", "train"): [no] * 3 + [yes] * 2,
+        ("plain", "adaptive", "train"): [spared] * 9 + [looked],
+    }
+    labels = {
+        ("isrel", "train"): Labels(
+            [True] * 9 + [False], {"bag of words": [True, False] * 5}, {"same entity": [True] * 3}
+        )
+    }
+    found = {("short", "train"): [True] * 8 + [False] * 2}
+    return Results(answers, labels, found, dict.fromkeys(answers, 5.0))
+
+
+WANTED = {
+    "short answers, gold passage": (1.0, "stretch"),
+    "short answers, adaptive, from the index": (0.9, "must"),
+    "points lost with retrieval off": (0.8, "must"),
+    "points lost by held-out wordings, short": (0.1, "short of it"),
+    "plain instructions without retrieval, right": (0.9, "must"),
+    "retrieves where it is needed": (1.0, "stretch"),
+    "does not where it is not": (0.9, "short of it"),
+    "IsRel, near-miss passages": (0.9, "short of it"),
+    "IsRel, near-miss passages: same entity": (1.0, ""),
+    "IsRel, near-miss passages: points ahead of bag of words": (0.4, "must"),
+    "citation precision": ((9 + 9 + 2) / (10 + 9 + 2), "stretch"),
+    "citation recall": ((9 + 9 + 2) / (11 + 9 + 2), "must"),
+    "long answers that cite passages of two retrievals": (0.6, "must"),
+    "points lost with the second retrieval off, long": (0.6, "must"),
+    "long answers that continue with a passage": (0.6, ""),
+    "recall@5 of the gold passage, short": (0.8, ""),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_figure(name):
+    (figure,) = [one for one in figures(results()) if one.name == name]
+    assert (pytest.approx(figure.share.value), figure.verdict) == WANTED[name]
+
+
+def test_cells_that_were_not_run_have_no_figure():
+    names = {figure.name for figure in figures(results())}
+    assert not names & {"true/false, adaptive", "PopQA capitals, from the index", "IsSup, near-miss statements"}
+    assert figures(Results({}, {}, {}, {})) == []
+
+
+def test_tables():
+    kinds = kinds_table(results()).splitlines()
+    assert kinds[2].startswith("| short answers | 10 | 90.0 (") and kinds[2].endswith("| 2.00 |")
+    assert len(kinds) == 5 and all(line.count("|") == kinds[0].count("|") for line in kinds)
+    lines = figures_table(figures(results())).splitlines()
+    assert any(line.startswith("| points lost by held-out wordings, short | 10.0 ") and "≤ 6" in line for line in lines)
+
+
+def test_twenty_answers_are_drawn_by_the_seed():
+    question = {"instruction": "What?\nA. x", "answers": ["x"]}
+    answer = {"output": "It is x [1].", "correct": True, "retrievals": 1, "citations": [
+        {"number": 1, "title": "T", "text": "It is x."}]}  # fmt: skip
+    cells = {name: [(question | {"instruction": f"{name} {n}"}, answer) for n in range(50)] for name in ("b", "a")}
+    text = answers_text(cells, 0, 5)
+    assert text == answers_text(cells, 0, 5) != answers_text(cells, 1, 5)
+    assert text.count("\n### ") + text.startswith("### ") == 5 and "- [1] T: It is x." in text
