@@ -197,9 +197,15 @@ class FakeEngine:
     def __init__(self):
         FakeEngine.loaded += 1
 
-    def answer(self, instruction, input="", passages=None):
-        if len(instruction) > 60:
+    def encode(self, request):
+        if len(request.instruction) > 60:
             raise UserError("the question has 99 tokens; the context holds 64")
+
+    def answer_batch(self, requests):
+        return [self.answer(request.instruction, request.input, request.passages) for request in requests]
+
+    def answer(self, instruction, input="", passages=None):
+        assert len(instruction) <= 60, "a refused question is not asked"
         if passages:
             given = passages[0]
             cited = CitedPassage(1, given.id, given.title, given.text, given.score)
@@ -288,6 +294,24 @@ def test_shares_of_a_file(tmp_path, fake_engine, capsys):
     assert "this process's share is done" in capsys.readouterr().out
     assert cli.main([*arguments, "--process_index=0"]) == 0
     assert "9 answers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config.retrieval.corpus=mine.jsonl"], "config.retrieval.corpus='mine.jsonl': only the demo's"),
+        (["--workdir=README.md"], "--workdir=README.md is a file"),
+        (["--readme=no/such.md"], "--readme=no/such.md: there is no such file"),
+        (["--restart", "--workdir=tests"], "--restart: tests is no run of this command"),
+        (["--processes=0"], "processes"),
+        (["surplus"], "unexpected argument 'surplus'"),
+        (["--config.evaluate.per_kind=0"], "evaluate.per_kind=0 is too small"),
+    ],
+)
+def test_evaluate_refuses_before_it_loads_anything(arguments, said, capsys):
+    assert cli.main(["evaluate", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert (ROOT / "tests").is_dir()
 
 
 def test_json_for_machines(fake_engine, capsys):

@@ -30,6 +30,7 @@ from selfrag_jax.demo.protocol import (
     write_questions,
 )
 from selfrag_jax.demo.tables import NAMES, answers_text, figures_table, kinds_table
+from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process, joined, run_cell, run_derived, run_retrieval, seconds
 from selfrag_jax.evaluation.environment import environment
 from selfrag_jax.evaluation.files import read_jsonl, write_text
@@ -45,18 +46,24 @@ def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) ->
     """
     cells = prepare(config, workdir)
     engines = Engines(config)
-    labels = _labels(config, workdir, engines)
-    if not all([_answer(config, cell, engines, workdir / "answers", process) for cell in cells]):
-        return None
-    results = collect(config, workdir, cells, labels, engines)
-    return _write_report(workdir, cells, results)
+    finished = [
+        labelled.read_labels(config, group, path, engines, workdir / "labels" / path.name, process)
+        for (group, _), path in write_labelled(config, workdir / "labelled").items()
+    ]
+    finished += [_answer(config, cell, engines, workdir / "answers", process) for cell in cells]
+    return _write_report(workdir, cells, collect(config, workdir, cells, engines)) if all(finished) else None
 
 
 def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
     """Write what is asked and what it is asked of, and build the indices that are missing. Raises UserError."""
     for name in ("questions", "labelled", "answers", "labels", "retrieval"):
         (workdir / name).mkdir(parents=True, exist_ok=True)
-    write_text(workdir / "config.json", json.dumps(flatten(config), indent=2) + "\n")
+    settings, known = json.dumps(flatten(config), indent=2) + "\n", workdir / "config.json"
+    if known.is_file() and known.read_text(encoding="utf-8") != settings:
+        raise UserError(
+            f"{workdir} was begun with other settings ({known}); name another, or begin anew with --restart"
+        )
+    write_text(known, settings)
     write_text(workdir / "environment.json", json.dumps(environment(), indent=2) + "\n")
     cells = write_questions(config, workdir / "questions")
     _ensure_indices(config, workdir)
@@ -81,12 +88,11 @@ def _ensure_indices(config: Config, workdir: pathlib.Path) -> None:
     ensure_index(dataclasses.replace(config.retrieval, corpus=str(corpus), index_dir=held_out_index(config)))
 
 
-def _labels(config: Config, workdir: pathlib.Path, engines: Engines) -> dict[tuple[str, Wording], Labels]:
+def _labels(config: Config, workdir: pathlib.Path) -> dict[tuple[str, Wording], Labels]:
     """What the model and the baselines make of the labelled rows; the baselines only of those in known wordings."""
     found: dict[tuple[str, Wording], Labels] = {}
     for (group, wording), path in write_labelled(config, workdir / "labelled").items():
-        output = labelled.read_labels(config, group, path, engines, workdir / "labels" / path.name)
-        readings, rows = read_jsonl(output), read_jsonl(path)
+        readings, rows = read_jsonl(workdir / "labels" / path.name), read_jsonl(path)
         model = [reading["said"] == reading["gold"] for reading in readings]
         known = wording == "train"
         found[group, wording] = Labels(
@@ -97,13 +103,7 @@ def _labels(config: Config, workdir: pathlib.Path, engines: Engines) -> dict[tup
     return found
 
 
-def collect(
-    config: Config,
-    workdir: pathlib.Path,
-    cells: list[DemoCell],
-    labels: dict[tuple[str, Wording], Labels],
-    engines: Engines,
-) -> Results:
+def collect(config: Config, workdir: pathlib.Path, cells: list[DemoCell], engines: Engines) -> Results:
     """Everything that the figures are counted over, from the files of a finished run."""
     judged, took, found = {}, {}, {}
     for cell in cells:
@@ -114,7 +114,7 @@ def collect(
             hits = run_retrieval(config, cell.cell, engines, workdir / "retrieval", RECALL_AT)
             pairs = joined(cell.cell.questions, hits)
             found[cell.source, cell.wording] = [bool({*row["gold"]} & {*hit["found"]}) for row, hit in pairs]
-    return Results(judged, labels, found, took)
+    return Results(judged, _labels(config, workdir), found, took)
 
 
 def _write_report(workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
@@ -122,7 +122,7 @@ def _write_report(workdir: pathlib.Path, cells: list[DemoCell], results: Results
     total = sum(results.seconds.values())
     asked = sum(len(judged) for judged in results.judged.values())
     text = (
-        f"{time.strftime('%Y-%m-%d')}, {asked:,} answers in {total / 60:.0f} minutes of decoding.\n\n"
+        f"{time.strftime('%Y-%m-%d')}: {asked:,} answers, {total / 60:.0f} minutes of decoding, processes added up.\n\n"
         f"{kinds_table(results)}\n\n{figures_table(made)}\n"
     )
     write_text(workdir / "report.md", text)

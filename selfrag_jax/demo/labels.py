@@ -17,7 +17,7 @@ from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation import reading
 from selfrag_jax.evaluation.answers import files_behind
 from selfrag_jax.evaluation.baselines import Texts, bag_of_words
-from selfrag_jax.evaluation.cells import Engines
+from selfrag_jax.evaluation.cells import ALONE, Engines, Process
 from selfrag_jax.evaluation.files import read_jsonl
 from selfrag_jax.paths import resolve
 from selfrag_jax.runner import Unit, run_units
@@ -30,8 +30,13 @@ _SEGMENT = re.compile(
 )
 
 
-def read_labels(config: Config, group: str, path: pathlib.Path, engines: Engines, output: pathlib.Path) -> pathlib.Path:
-    """What the model says wherever a token of the group stands in the rows of `path`; on the common runner."""
+def read_labels(
+    config: Config, group: str, path: pathlib.Path, engines: Engines, output: pathlib.Path, process: Process = ALONE
+) -> bool:
+    """Write what the model says wherever a token of the group stands in the rows of `path`, on the common runner.
+
+    Returns whether it is finished: False where other processes are still at work on it.
+    """
     tokenizer = Tokenizer.load(resolve(config.model.path))
     items = [item for value in read_jsonl(path) for item in reading.items_of(as_row(value), group, tokenizer)]
     rows = config.decode.batch_size
@@ -39,12 +44,12 @@ def read_labels(config: Config, group: str, path: pathlib.Path, engines: Engines
     def work(unit: Unit[reading.Item]) -> list[dict[str, Any]]:
         return reading.read(engines.base.model, unit.items[: unit.real], rows)
 
-    run_units(
+    report = run_units(
         items, work, output, unit_size=rows, bucket=reading.bucket, inputs=[path, *files_behind(config, False)],
         settings={"group": group, "weights": config.model.weights, "adapter": config.model.adapter},
-        description=output.stem,
+        process_index=process.index, process_count=process.count, description=output.stem,
     )  # fmt: skip
-    return output
+    return report.finished
 
 
 def texts_of(row: dict[str, Any], group: str) -> tuple[Texts, str] | None:
