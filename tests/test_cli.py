@@ -299,7 +299,7 @@ def test_shares_of_a_file(tmp_path, fake_engine, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--config.retrieval.corpus=mine.jsonl"], "config.retrieval.corpus='mine.jsonl': only the demo's"),
+        (["--config.retrieval.corpus=mine.jsonl"], "config.retrieval.corpus='mine.jsonl' has no evaluation"),
         (["--workdir=README.md"], "--workdir=README.md is a file"),
         (["--readme=no/such.md"], "--readme=no/such.md: there is no such file"),
         (["--restart", "--workdir=tests"], "--restart: tests is no run of this command"),
