@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Another ending for pytest, e.g. make test PYTEST_ARGS="-k runner"
 PYTEST_ARGS ?=
-# Other settings for make evaluate, e.g. EVALUATE_ARGS="--config.evaluate.per_kind=20 --workdir=runs/small"
+# Other settings for make evaluate, which then leaves README.md alone:
+# EVALUATE_ARGS="--config.evaluate.per_kind=20 --workdir=runs/small"
 EVALUATE_ARGS ?=
 
 STAMP := $(VENV)/.installed
@@ -16,7 +17,7 @@ INDEX := runs/demo/index/manifest.json
 
 # Questions for `make evaluate` that are not part of this repository
 POPQA ?= $(wildcard ../shared/assets/rows/popqa_capital.jsonl)
-EVALUATE := $(BIN)/python -m selfrag_jax evaluate --config=configs/demo.py --readme=README.md
+EVALUATE := $(BIN)/python -m selfrag_jax evaluate --config=configs/demo.py --processes=$(shell nproc 2>/dev/null || echo 1)
 
 .PHONY: help install install-test demo evaluate test test-all lint format
 
@@ -57,7 +58,7 @@ demo: $(STAMP) $(INDEX)
 	$(BIN)/python decode.py "What is the capital of Liechtenstein?"
 
 evaluate: $(EVALUATE_STAMP) $(INDEX)
-	$(EVALUATE) $(if $(POPQA),--config.evaluate.popqa=$(POPQA)) $(EVALUATE_ARGS)
+	$(EVALUATE) $(if $(POPQA),--config.evaluate.popqa=$(POPQA)) $(or $(EVALUATE_ARGS),--readme=README.md)
 
 test: $(TEST_STAMP)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -98,21 +98,6 @@ def make_units(
     return units
 
 
-def each_row(answer: Callable[[Item], dict[str, Any]]) -> Work[Item]:
-    """Work for a function of one row: the unit's real rows one by one, a RowError kept as that row's result."""
-
-    def work(unit: Unit[Item]) -> list[dict[str, Any] | RowError]:
-        results: list[dict[str, Any] | RowError] = []
-        for item in unit.items[: unit.real]:
-            try:
-                results.append(answer(item))
-            except RowError as error:
-                results.append(error)
-        return results
-
-    return work
-
-
 def processes_from_environment() -> tuple[int, int]:
     """(index, count) of this process among those of a Slurm or Open MPI job step; (0, 1) outside of one."""
     for index, count in (("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
@@ -138,11 +123,11 @@ def run_units(
 ) -> Report:
     """Runs `work` over `items` and writes `output` (JSONL, one line per row, in the order of `items`).
 
-    `work(unit)` returns one result per real item of the unit, in order: a dict that JSON can hold, or a RowError (which
-    `each_row` makes of a raised one). `inputs` are the files that `items` came from and `settings` everything else
-    that the results depend on, as flat JSON values: both go into the manifest, and a run goes on from finished units
-    only if neither has changed. Unit i belongs to process i % process_count; whichever process finishes the last
-    missing unit puts the output together. Called again on a finished output, it changes nothing.
+    `work(unit)` returns one result per real item of the unit, in order: a dict that JSON can hold, or a RowError.
+    `inputs` are the files that `items` came from and `settings` everything else that the results depend on, as flat
+    JSON values: both go into the manifest, and a run goes on from finished units only if neither has changed. Unit i
+    belongs to process i % process_count; whichever process finishes the last missing unit puts the output together.
+    Called again on a finished output, it changes nothing.
 
     Raises UserError for a bad row (unless `skip_bad`), for an output begun or made with other inputs or settings
     (unless `restart`, which throws it away), and for an output that cannot be written.

@@ -301,8 +301,9 @@ def test_shares_of_a_file(tmp_path, fake_engine, capsys):
     [
         (["--config.retrieval.corpus=mine.jsonl"], "config.retrieval.corpus='mine.jsonl' has no evaluation"),
         (["--workdir=README.md"], "--workdir=README.md is a file"),
-        (["--readme=no/such.md"], "--readme=no/such.md: there is no such file"),
+        (["--readme=no/such.md"], "no/such.md: cannot be read"),
         (["--restart", "--workdir=tests"], "--restart: tests is no run of this command"),
+        (["--readme=LICENSE"], "LICENSE: expected the lines"),
         (["--processes=0"], "processes"),
         (["surplus"], "unexpected argument 'surplus'"),
         (["--config.evaluate.per_kind=0"], "evaluate.per_kind=0 is too small"),

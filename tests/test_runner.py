@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfrag_jax.errors import UserError
-from selfrag_jax.runner import RowError, Unit, each_row, make_units, processes_from_environment, run_units
+from selfrag_jax.runner import RowError, Unit, make_units, processes_from_environment, run_units
 from selfrag_jax.runner_files import Paths, json_line
 
 N = 23
@@ -253,18 +253,17 @@ def test_a_kill_between_output_and_manifest_is_mended(source, tmp_path, expected
     assert output.read_bytes() == expected
 
 
-def picky(row):
-    if row["id"] in (5, 9):
-        raise RowError(str(row["id"]), "too long")
-    return {"id": row["id"]}
+def picky(unit):
+    rows = unit.items[: unit.real]
+    return [RowError(str(r["id"]), "too long") if r["id"] in (5, 9) else {"id": r["id"]} for r in rows]
 
 
 def test_a_bad_row_stops_the_run_unless_skipped(source, tmp_path):
     output = tmp_path / "out.jsonl"
     with pytest.raises(UserError, match=r"row 5: too long; .*--skip_bad"):
-        run(source, output, each_row(picky), bucket=None)
+        run(source, output, picky, bucket=None)
     assert not output.exists()
-    report = run(source, output, each_row(picky), bucket=None, skip_bad=True)
+    report = run(source, output, picky, bucket=None, skip_bad=True)
     assert (report.rows, report.bad, report.units_kept) == (N - 2, 2, 1)  # unit 0 was kept
     assert [row["id"] for row in rows_of(output)] == [i for i in range(N) if i not in (5, 9)]
     assert rows_of(Paths(output).bad) == [
@@ -275,10 +274,10 @@ def test_a_bad_row_stops_the_run_unless_skipped(source, tmp_path):
 
 def test_rows_left_out_are_tried_again_without_skip_bad(source, tmp_path):
     output = tmp_path / "out.jsonl"
-    run(source, output, each_row(picky), bucket=None, skip_bad=True, process_index=0, process_count=2)
-    run(source, output, each_row(picky), bucket=None, skip_bad=True, process_index=1, process_count=3)
+    run(source, output, picky, bucket=None, skip_bad=True, process_index=0, process_count=2)
+    run(source, output, picky, bucket=None, skip_bad=True, process_index=1, process_count=3)
     with pytest.raises(UserError, match="row 5: too long"):
-        run(source, output, each_row(picky), bucket=None)
+        run(source, output, picky, bucket=None)
 
 
 def test_faults_of_the_work_are_ours(source, tmp_path):

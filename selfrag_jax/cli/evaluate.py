@@ -10,7 +10,7 @@ from absl import flags
 
 from selfrag_jax.cli.flags import Invocation, parse
 from selfrag_jax.errors import UserError
-from selfrag_jax.runner import processes_from_environment
+from selfrag_jax.evaluation.report import check_markers, put_into
 
 USAGE = "python -m selfrag_jax evaluate --config=configs/demo.py [flags]"
 SUMMARY = "Answers held-out questions in every mode, reads labelled rows, and counts. Run again, it goes on."
@@ -28,8 +28,8 @@ def main(arguments: list[str]) -> None:
         )
     if workdir.exists() and not workdir.is_dir():
         raise UserError(f"--workdir={workdir} is a file; a folder is wanted")
-    if invocation["readme"] and not pathlib.Path(invocation["readme"]).is_file():
-        raise UserError(f"--readme={invocation['readme']}: there is no such file")
+    if invocation["readme"]:
+        check_markers(pathlib.Path(invocation["readme"]), MARKERS)
     if invocation["restart"]:
         _throw_away(workdir)
     if invocation["processes"] > 1:
@@ -37,9 +37,8 @@ def main(arguments: list[str]) -> None:
     from selfrag_jax.demo.evaluate import evaluate
     from selfrag_jax.evaluation.cells import Process
 
-    text = evaluate(config, workdir, Process(invocation["process_index"], invocation["process_count"]))
-    if text is None:
-        print(f"{workdir}: this process's share is done; the last process to finish writes the report")
+    text = evaluate(config, workdir, Process(invocation["process"], invocation["process_count"], invocation["parent"]))
+    if text is None:  # a worker
         return
     print(text)
     if invocation["readme"]:
@@ -47,10 +46,12 @@ def main(arguments: list[str]) -> None:
 
 
 def _throw_away(workdir: pathlib.Path) -> None:
-    if workdir.is_dir():
-        if not (workdir / "config.json").is_file() and any(workdir.iterdir()):
-            raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
-        shutil.rmtree(workdir)
+    """Remove what an earlier run left, and nothing that is not this command's."""
+    if not workdir.is_dir():
+        return
+    if any(workdir.iterdir()) and not all((workdir / name).exists() for name in ("environment.json", "questions")):
+        raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
+    shutil.rmtree(workdir)
 
 
 def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:
@@ -62,47 +63,50 @@ def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:
 
     count, workdir = invocation["processes"], pathlib.Path(invocation["workdir"])
     prepare(invocation.config, workdir)  # once, before they would all begin to build the index
-    own = ("--processes", "--readme", "--restart", "--norestart")
-    kept = [argument for argument in arguments if not argument.startswith(own)]
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     workers = []
-    for index in range(count):
-        command = [sys.executable, "-m", "selfrag_jax", "evaluate", *kept]
-        command += [f"--process_index={index}", f"--process_count={count}"]
-        if cores:
-            os.sched_setaffinity(0, cores[index % len(cores) :: count] or cores)  # which the worker inherits
-        with (workdir / f"process-{index}.log").open("w") as file:
-            errors = None if index == 0 else file  # one bar is enough; the others' are in their logs
-            workers.append(subprocess.Popen(command, stdout=file, stderr=errors))
-    if cores:
-        os.sched_setaffinity(0, cores)
     try:
+        for index in range(count):
+            command = [sys.executable, "-m", "selfrag_jax", "evaluate", *arguments]
+            command += [
+                "--processes=1",
+                "--norestart",
+                "--readme=",
+            ]  # of a flag that is given twice the last one counts
+            command += [f"--process={index}", f"--process_count={count}", f"--parent={os.getpid()}"]
+            if cores:
+                os.sched_setaffinity(0, cores[index % len(cores) :: count] or cores)  # which the worker inherits
+            with (workdir / f"process-{index}.log").open("w") as file:
+                errors = None if index == 0 else file  # one bar is enough; the others' are in their logs
+                workers.append(subprocess.Popen(command, stdout=file, stderr=errors))
         for worker in workers:
             worker.wait()
-    except KeyboardInterrupt:
+    finally:
+        if cores:
+            os.sched_setaffinity(0, cores)
         for worker in workers:
             worker.terminate()
-        raise
+    for index, worker in enumerate(workers):
+        if worker.returncode:
+            log = workdir / f"process-{index}.log"
+            print(f"process {index} ended with status {worker.returncode} ({log}); going on alone", file=sys.stderr)
 
 
 def _file(readme: pathlib.Path, text: str, workdir: pathlib.Path) -> None:
     """Write the tables between the README's markers, and the twenty answers into a file beside it."""
     from selfrag_jax.evaluation.files import write_text
-    from selfrag_jax.evaluation.report import put_into
 
     put_into(readme, MARKERS, text)
     write_text(readme.with_name("ANSWERS.md"), ANSWERS + (workdir / "answers.md").read_text(encoding="utf-8"))
 
 
 def _define_flags(values: flags.FlagValues) -> None:
-    index, count = processes_from_environment()
     flags.DEFINE_string("workdir", "runs/evaluate", "where questions, answers and figures go", flag_values=values)
-    flags.DEFINE_string("readme", None, "a file to write the table into, between its markers", flag_values=values)
+    flags.DEFINE_string("readme", "", "a file to write the table into, between its markers", flag_values=values)
     flags.DEFINE_boolean("restart", False, "throw away an earlier run in --workdir", flag_values=values)
     flags.DEFINE_integer(
         "processes", 1, "start so many on this machine, on cores of their own", flag_values=values, lower_bound=1
     )
-    flags.DEFINE_integer(
-        "process_index", index, "this process, of process_count that share --workdir", flag_values=values
-    )
-    flags.DEFINE_integer("process_count", count, "processes that share --workdir", flag_values=values, lower_bound=1)
+    flags.DEFINE_integer("process", 0, "(set by --processes)", flag_values=values, lower_bound=0)
+    flags.DEFINE_integer("process_count", 1, "(set by --processes)", flag_values=values, lower_bound=1)
+    flags.DEFINE_integer("parent", 0, "(set by --processes)", flag_values=values, lower_bound=0)

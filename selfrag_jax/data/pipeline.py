@@ -1,8 +1,8 @@
 """Rows to batches with grain: shuffle, encode, pack, batch; the place in the stream is a small state that can be saved.
 
-Consecutive rows that ask the same thing, or whose ids are one but for what follows a "#", form a group and are packed
-together where they fit: then a passage or a value is all that differs, and a batch's gradient for the critique tokens
-is not drowned by differences between questions. Every order is a function of the seed and of the
+Consecutive rows that ask the same thing, or are variants of one row, form a group and are packed together where they
+fit: then a passage or a value is all that differs, and a batch's gradient for the critique tokens is not drowned by
+differences between questions. Every order is a function of the seed and of the
 number of groups. A batch is a dictionary of arrays [B, T]:
 
     tokens, targets   int32   targets[t] is the token after tokens[t] in the same row
@@ -69,20 +69,24 @@ def _named(arrays: dict[str, np.ndarray], group_T: np.ndarray) -> dict[str, np.n
     return names | {"loss_mask": names["loss_mask"].astype(np.bool_)}
 
 
-def _group_key(row: Any) -> tuple[str, ...]:
-    stem, mark, _ = row.id.rpartition("#")
-    return (stem,) if mark else (row.instruction, row.input)
-
-
 def group_starts(source: Any) -> np.ndarray:
-    """Where groups begin, and the number of rows at the end: consecutive rows of one id before "#", or else with one
-    instruction and input."""
-    asked = [_group_key(source[i]) for i in range(len(source))]
-    starts = [0]
-    for i in range(1, len(asked)):
-        if asked[i] != asked[i - 1] or i - starts[-1] == _MAX_GROUP:
+    """Where groups begin, and the number of rows at the end: of consecutive rows those that `_belong` to the first."""
+    starts, first = [0], source[0]
+    for i in range(1, len(source)):
+        row = source[i]
+        if not _belong(first, row) or i - starts[-1] == _MAX_GROUP:
             starts.append(i)
-    return np.array([*starts, len(asked)])
+            first = row
+    return np.array([*starts, len(source)])
+
+
+def _belong(first: Any, row: Any) -> bool:
+    """Whether a row asks what the first of its group asks, or is a variant of it: of one id but for what follows a "#",
+    and of a dataset named after the first's ("demo_short", "demo_short_irrelevant")."""
+    if (row.instruction, row.input) == (first.instruction, first.input):
+        return True
+    same_id = "#" in row.id and row.id.rpartition("#")[0] == first.id.rpartition("#")[0]
+    return same_id and row.dataset_name.startswith(f"{first.dataset_name}_")
 
 
 class _Groups:

@@ -46,6 +46,7 @@ class QuestionRow:
     metric: str  # a name in `evaluation.metrics.METRICS`
     raw: dict[str, Any]
     aspects: tuple[tuple[str, ...], ...] = ()  # accepted strings for each thing asked, for the metric "aspects"
+    ignore: tuple[str, ...] = ()  # names of the question that answer nothing, for the metric "words"
 
 
 class _Fields:
@@ -135,8 +136,8 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
 
 def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
     """Questions from JSONL in the layout of the PopQA files: `instruction` or `question`, and where present `input`,
-    `id`, `answers`, `metric` (how the answer is held against them), `aspects`, and the passages `ctxs` or
-    `top_contexts`.
+    `id`, `answers`, `metric` (how the answer is held against them) with its `aspects` and `ignore`, and the passages
+    `ctxs` or `top_contexts`.
 
     Raises UserError with file, row and field.
     """
@@ -146,21 +147,22 @@ def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
             id=fields.name("id", str(number)),
             instruction=fields.words(field),
             input=fields.text("input", ""),
-            answers=_answers(fields),
+            answers=_strings(fields, "answers"),
             ctxs=_contexts(fields),
             metric=_metric(fields),
             aspects=_aspects(fields),
+            ignore=_strings(fields, "ignore"),
             raw=fields.value,
         )
 
 
-def _answers(fields: _Fields) -> tuple[str, ...]:
-    answers = fields.value.get("answers")
-    if answers is None:
+def _strings(fields: _Fields, field: str) -> tuple[str, ...]:
+    strings = fields.value.get(field)
+    if strings is None:
         return ()
-    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise fields.fail("answers", "a list of strings")
-    return tuple(answers)
+    if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
+        raise fields.fail(field, "a list of strings")
+    return tuple(strings)
 
 
 def _aspects(fields: _Fields) -> tuple[tuple[str, ...], ...]:

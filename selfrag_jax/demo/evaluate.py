@@ -10,8 +10,10 @@ Run again, it goes on where it stopped; what is finished is not done anew.
 """
 
 import dataclasses
+import importlib.util
 import json
 import pathlib
+import sys
 import time
 from typing import Any
 
@@ -40,34 +42,46 @@ RECALL_AT = 5
 
 
 def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) -> str | None:
-    """Run whatever is not finished and return the report as Markdown; None where other processes are still at work.
+    """Run whatever is not finished and return the report as Markdown; a worker does its share and returns None.
 
-    Raises UserError for a missing model or index, and for a folder that was begun with other settings.
+    Raises UserError for a missing model, index or package, and for a folder that was begun with other settings.
     """
     cells = prepare(config, workdir)
     engines = Engines(config)
-    finished = [
+    for (group, _), path in write_labelled(config, workdir / "labelled").items():
         labelled.read_labels(config, group, path, engines, workdir / "labels" / path.name, process)
-        for (group, _), path in write_labelled(config, workdir / "labelled").items()
-    ]
-    finished += [_answer(config, cell, engines, workdir / "answers", process) for cell in cells]
-    return _write_report(workdir, cells, collect(config, workdir, cells, engines)) if all(finished) else None
+    # Those that are derived last: by then every process has done its share of what they are derived from.
+    for cell in sorted(cells, key=lambda cell: cell.mode in DERIVED):
+        _answer(config, cell, engines, workdir / "answers", process)
+    if process.count > 1:
+        return None
+    return _write_report(workdir, cells, collect(config, workdir, cells, engines))
 
 
 def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
     """Write what is asked and what it is asked of, and build the indices that are missing. Raises UserError."""
-    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
-        (workdir / name).mkdir(parents=True, exist_ok=True)
+    if importlib.util.find_spec("sklearn") is None:
+        raise UserError("the baselines need scikit-learn, which is not installed: pip install -e '.[evaluate]'")
     settings, known = json.dumps(flatten(config), indent=2) + "\n", workdir / "config.json"
     if known.is_file() and known.read_text(encoding="utf-8") != settings:
-        raise UserError(
-            f"{workdir} was begun with other settings ({known}); name another, or begin anew with --restart"
-        )
+        raise UserError(f"{known} holds other settings; name another --workdir, or begin anew with --restart")
+    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
+        (workdir / name).mkdir(parents=True, exist_ok=True)
     write_text(known, settings)
-    write_text(workdir / "environment.json", json.dumps(environment(), indent=2) + "\n")
+    _note_environment(workdir / "environment.json")
     cells = write_questions(config, workdir / "questions")
-    _ensure_indices(config, workdir)
+    _ensure_indices(config)
     return cells
+
+
+def _note_environment(path: pathlib.Path) -> None:
+    """Add where and with what code this start runs to those of the starts before, and say if the code is another."""
+    starts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    here = environment()
+    if starts and starts[-1]["commit"] != here["commit"]:
+        print(f"{path}: begun with the code of {starts[-1]['commit']}, goes on with {here['commit']}", file=sys.stderr)
+    if not starts or starts[-1] != here:
+        write_text(path, json.dumps([*starts, here], indent=2) + "\n")
 
 
 def _answer(config: Config, cell: DemoCell, engines: Engines, answers: pathlib.Path, process: Process) -> bool:
@@ -80,11 +94,11 @@ def _answer(config: Config, cell: DemoCell, engines: Engines, answers: pathlib.P
     return run_derived(config, cell.cell, cell.mode, adaptive, engines, answers, process) is not None
 
 
-def _ensure_indices(config: Config, workdir: pathlib.Path) -> None:
+def _ensure_indices(config: Config) -> None:
     from selfrag_jax.retrieval.build import ensure_index
 
     ensure_index(config.retrieval)
-    corpus = write_held_out_corpus(workdir / "questions")
+    corpus = write_held_out_corpus(config)
     ensure_index(dataclasses.replace(config.retrieval, corpus=str(corpus), index_dir=held_out_index(config)))
 
 
@@ -112,26 +126,32 @@ def collect(config: Config, workdir: pathlib.Path, cells: list[DemoCell], engine
         judged[key], took[key] = judge_all(joined(cell.cell.questions, output)), seconds(output)
         if cell.mode == "adaptive" and cell.source not in ("plain", "popqa"):
             hits = run_retrieval(config, cell.cell, engines, workdir / "retrieval", RECALL_AT)
-            pairs = joined(cell.cell.questions, hits)
-            found[cell.source, cell.wording] = [bool({*row["gold"]} & {*hit["found"]}) for row, hit in pairs]
+            found[cell.source, cell.wording] = [
+                (len({*row["gold"]} & {*hit["found"]}), min(len(row["gold"]), RECALL_AT))
+                for row, hit in joined(cell.cell.questions, hits)
+            ]
     return Results(judged, _labels(config, workdir), found, took)
 
 
 def _write_report(workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
     made = figures(results)
-    total = sum(results.seconds.values())
     asked = sum(len(judged) for judged in results.judged.values())
+    timings = [line for path in sorted(workdir.glob("*/*.timings.jsonl")) for line in read_jsonl(path)]
+    decoded = sum(line["rows"] for path in workdir.glob("answers/*.timings.jsonl") for line in read_jsonl(path))
+    minutes = sum(line["seconds"] for line in timings) / 60
     text = (
-        f"{time.strftime('%Y-%m-%d')}: {asked:,} answers, {total / 60:.0f} minutes of decoding, processes added up.\n\n"
+        f"{time.strftime('%Y-%m-%d')}: {asked:,} answers, {decoded:,} of them decoded and the others derived;"
+        f" {minutes:.0f} minutes of work, processes added up.\n\n"
         f"{kinds_table(results)}\n\n{figures_table(made)}\n"
     )
     write_text(workdir / "report.md", text)
     write_text(workdir / "report.json", json.dumps([_plain(figure) for figure in made], indent=2) + "\n")
-    shown = {
-        NAMES[cell.source]: joined(cell.cell.questions, workdir / "answers" / f"{cell.cell.name}.jsonl")
-        for cell in cells
-        if cell.mode == "adaptive" and cell.wording == "train" and cell.source != "popqa"
-    }
+    shown = {}
+    for cell in cells:
+        if cell.mode == "adaptive" and cell.wording == "train" and cell.source != "popqa":
+            pairs = joined(cell.cell.questions, workdir / "answers" / f"{cell.cell.name}.jsonl")
+            rights = [one.right for one in results.judged[cell.source, cell.mode, cell.wording]]
+            shown[NAMES[cell.source]] = [(*pair, right) for pair, right in zip(pairs, rights, strict=True)]
     write_text(workdir / "answers.md", answers_text(shown, 0, SHOWN))
     return text
 

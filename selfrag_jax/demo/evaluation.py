@@ -7,7 +7,7 @@ from typing import Any
 
 from selfrag_jax.demo import plain
 from selfrag_jax.demo.entity import Entity
-from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.facts import by_key, entities
 from selfrag_jax.demo.passages import Wording, by_entity
 from selfrag_jax.demo.questions import (
     Question,
@@ -21,7 +21,7 @@ from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
 
 KINDS = ("short", "boolean", "options", "long", "plain")
-METRIC_OF = {"boolean": "choice", "options": "choice", "long": "aspects"}  # "match" for the others
+METRIC_OF = {"short": "words", "boolean": "choice", "options": "choice", "long": "aspects"}
 # Questions go round the kinds of entities, so that the many cities do not drown the few countries and elements.
 ENTITY_KINDS = ("country", "city", "airport", "element")
 TWO_LOOKS = 0.7  # of questions for two facts: no passage states both
@@ -99,9 +99,8 @@ def _plain_rows(count: int, seed: int, wording: Wording) -> Iterator[dict[str, A
             task = plain.task(*left.pop(), rng, wording)
             yield {
                 "id": f"plain-{task.kind}-{given}", "instruction": task.instruction, "input": "",
-                "answers": list(task.accepted), "aspects": [list(task.accepted)], "answer": task.answer,
-                "gold": [], "kind": "plain", "entity": "", "relations": [], "wording": wording,
-                "needs_retrieval": False,
+                "answers": list(task.accepted), "metric": task.metric, "ignore": list(task.ignore),
+                "answer": task.answer, "gold": [], "kind": "plain", "wording": wording, "needs_retrieval": False,
             }  # fmt: skip
             given += 1
 
@@ -123,10 +122,11 @@ def evaluation_rows(
     for question in questions(kind, count, seed, wording):
         passages = [p for p in by_entity(wording)[question.entity] if p.id in question.gold]
         given = {"ctxs": [p.row for p in passages]} if gold else {}
+        names = [by_key()[question.entity].title] if kind == "short" else []
         yield {
             "id": question.id, "instruction": question.instruction, "input": "", "answers": list(question.answers),
             "aspects": [list(aspect) for aspect in question.aspects], "answer": question.answer,
-            "gold": list(question.gold), "kind": kind, "metric": METRIC_OF.get(kind, "match"), **given,
-            "entity": question.entity, "relations": list(question.relations), "wording": wording,
-            "needs_retrieval": True,
+            "ignore": names, "gold": list(question.gold), "kind": kind, "form": question.form,
+            "metric": METRIC_OF[kind], **given, "entity": question.entity, "relations": list(question.relations),
+            "wording": wording, "needs_retrieval": True,
         }  # fmt: skip

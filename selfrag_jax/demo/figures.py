@@ -7,7 +7,7 @@ import numpy as np
 
 from selfrag_jax.demo.evaluation import KINDS
 from selfrag_jax.demo.judged import Judged
-from selfrag_jax.demo.passages import Wording
+from selfrag_jax.demo.passages import WORDINGS, Wording
 from selfrag_jax.evaluation.intervals import Share, difference, share
 
 Key = tuple[str, str, Wording]  # kind or "popqa", mode, wording
@@ -29,13 +29,16 @@ class Results:
 
     judged: Mapping[Key, Sequence[Judged]]
     labels: Mapping[tuple[str, Wording], Labels]
-    found: Mapping[tuple[str, Wording], Sequence[bool]]  # whether the gold passage is among the five retrieved
+    found: Mapping[tuple[str, Wording], Sequence[tuple[int, int]]]  # of a question's gold passages those retrieved, all
     seconds: Mapping[Key, float]  # what answering took
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One line of the table. `must` and `stretch` are shares; `below`: what counts is to stay under them."""
+    """One line of the table. `must` and `stretch` are shares; `below`: what counts is to stay under them.
+
+    A `must` of 0 asks for more than nothing: the whole interval above 0.
+    """
 
     name: str
     share: Share
@@ -49,6 +52,8 @@ class Figure:
         """stretch | must | short of it | "" where nothing is asked."""
         if self.must is None:
             return ""
+        if self.must == 0:
+            return "must" if self.share.low > 0 else "short of it"
         sign = -1 if self.below else 1
         if self.stretch is not None and sign * self.share.value >= sign * self.stretch:
             return "stretch"
@@ -62,13 +67,21 @@ def rights(judged: Sequence[Judged]) -> list[bool]:
 
 def figures(results: Results) -> list[Figure]:
     """The table's lines, in order; those of cells that were not run are left out."""
-    made = [*_answers(results), *_decisions(results), *_labels(results), *_citations(results), *_long(results)]
+    made = [*_answers(results), *_labels(results), *_long(results)]
+    for wording in WORDINGS:
+        made += [*_decisions(results, wording), *_citations(results, wording)]
     made += [
-        Figure(f"recall@5 of the gold passage, {kind}", share(hits))
+        Figure(
+            f"recall@5 of the gold passages, {kind}{_suffix(wording)}",
+            share([hit for hit, _ in hits], [all_of for _, all_of in hits]),
+        )
         for (kind, wording), hits in results.found.items()
-        if wording == "train"
     ]
     return [figure for figure in made if figure.share.n]
+
+
+def _suffix(wording: Wording) -> str:
+    return "" if wording == "train" else ", held-out wordings"
 
 
 def _of(results: Results, kind: str, mode: str, wording: Wording = "train") -> Sequence[Judged]:
@@ -103,12 +116,14 @@ def _lost(results: Results, kind: str) -> Share:
     return difference(known, new) if known and new else share([])
 
 
-def _decisions(results: Results) -> list[Figure]:
-    needed = [one.wanted for kind in KINDS for one in _of(results, kind, "adaptive") if one.needs_retrieval]
-    spared = [not one.wanted for kind in KINDS for one in _of(results, kind, "adaptive") if not one.needs_retrieval]
+def _decisions(results: Results, wording: Wording) -> list[Figure]:
+    every = [one for kind in KINDS for one in _of(results, kind, "adaptive", wording)]
+    asked = (0.98, 0.995) if wording == "train" else (None, None)
+    needed = [one.wanted for one in every if one.needs_retrieval]
+    spared = [not one.wanted for one in every if not one.needs_retrieval]
     return [
-        Figure("retrieves where it is needed", share(needed), 0.98, 0.995),
-        Figure("does not where it is not", share(spared), 0.98, 0.995),
+        Figure(f"retrieves where it is needed{_suffix(wording)}", share(needed), *asked),
+        Figure(f"does not where it is not{_suffix(wording)}", share(spared), *asked),
     ]
 
 
@@ -118,32 +133,43 @@ def _labels(results: Results) -> list[Figure]:
     for (group, wording), labels in results.labels.items():
         name, must, stretch = asked[group]
         if wording != "train":
-            made.append(Figure(f"{name}, held-out wordings", share(labels.model)))
+            made.append(Figure(name + _suffix(wording), share(labels.model)))
             continue
         made.append(Figure(name, share(labels.model), must, stretch))
         made += [Figure(f"{name}: {part}", share(hits)) for part, hits in labels.parts.items()]
         for baseline, hits in labels.baselines.items():
             made.append(Figure(f"{name}: {baseline}", share(hits)))
             ahead = difference(labels.model, hits)
-            made.append(Figure(f"{name}: points ahead of {baseline}", ahead, MARGIN, points=True))
+            wanted = None if baseline == "word overlap" else MARGIN
+            made.append(Figure(f"{name}: points ahead of {baseline}", ahead, wanted, points=True))
     return made
 
 
-def _citations(results: Results) -> list[Figure]:
-    cited = [one.cited for kind in KINDS for one in _of(results, kind, "adaptive") if one.needs_retrieval]
+def _citations(results: Results, wording: Wording) -> list[Figure]:
+    every = [one for kind in KINDS for one in _of(results, kind, "adaptive", wording)]
+    cited = [one.cited for one in every if one.needs_retrieval]
     precision = share([c.supporting for c in cited], [c.citations for c in cited])
     recall = share([c.supported for c in cited], [c.sentences for c in cited])
-    return [Figure("citation precision", precision, 0.90, 0.95), Figure("citation recall", recall, 0.85, 0.92)]
+    musts = ((0.90, 0.95), (0.85, 0.92)) if wording == "train" else ((None, None), (None, None))
+    return [
+        Figure(f"citation precision{_suffix(wording)}", precision, *musts[0]),
+        Figure(f"citation recall{_suffix(wording)}", recall, *musts[1]),
+    ]
 
 
 def _long(results: Results) -> list[Figure]:
-    long, one_look = _of(results, "long", "adaptive"), _of(results, "long", "one_look")
-    return [
-        Figure("long answers that cite passages of two retrievals", share(_two_looks(long)), 0.30),
-        Figure("points lost with the second retrieval off, long", difference(rights(long), rights(one_look)), 1e-9,
-            points=True),
-        Figure("long answers that continue with a passage", share([one.continued > 0 for one in long])),
-    ]  # fmt: skip
+    made = []
+    for form, name, must in (("tell", "tell me about X", 0.30), ("both", "two facts", None)):
+        long = [one for one in _of(results, "long", "adaptive") if one.form == form]
+        one_look = [one for one in _of(results, "long", "one_look") if one.form == form]
+        lost = difference(rights(long), rights(one_look)) if one_look else share([])
+        made += [
+            Figure(f"{name}: right", share(rights(long))),
+            Figure(f"{name}: cites passages of two retrievals", share(_two_looks(long)), must),
+            Figure(f"{name}: points lost with the second retrieval off", lost, 0, points=True),
+            Figure(f"{name}: continues with a passage", share([one.continued > 0 for one in long])),
+        ]
+    return made
 
 
 def _two_looks(judged: Sequence[Judged]) -> list[bool]:

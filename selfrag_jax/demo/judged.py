@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from selfrag_jax.demo.known import Cited, count_citations
+from selfrag_jax.demo.known import Cited, count_citations, told
 from selfrag_jax.evaluation.metrics import is_right
 
 
@@ -13,6 +13,7 @@ class Judged:
     """One answered question."""
 
     id: str
+    form: str  # of a long answer: "tell" or "both"
     needs_retrieval: bool
     right: bool
     wanted: bool  # the first decision was to retrieve
@@ -28,17 +29,23 @@ def judge(question: dict[str, Any], answer: dict[str, Any]) -> Judged:
     segments = [tree["tree"][node] for node in tree["segments"]]
     ids = {citation["number"]: citation["id"] for citation in tree["citations"]}
     sentences = [(s["text"], [ids[number] for number in s["citations"]]) for s in tree["sentences"]]
+    metric = question.get("metric", "match")
+    if question.get("kind") == "long":
+        right = told(question, (sentence for sentence, _ in sentences))
+    else:
+        right = is_right(
+            answer["answer"], metric=metric, answers=question["answers"], ignore=question.get("ignore", ())
+        )
     return Judged(
         id=question["id"],
         needs_retrieval=question.get("needs_retrieval", True),
-        right=is_right(
-            question.get("metric", "match"), answer["answer"], question["answers"], question.get("aspects", ())
-        ),
+        form=question.get("form", ""),
+        right=right,
         wanted=tree["first_decision"]["action"] == "retrieve",
         retrievals=sum(segment["decision"]["action"] == "retrieve" for segment in segments),
         passages=len({passage for _, cited in sentences for passage in cited}),
         continued=sum(segment["decision"]["action"] == "continue" for segment in segments),
-        cited=count_citations(sentences),
+        cited=count_citations(sentences, verdict_right=right or metric != "choice"),
     )
 
 

@@ -10,26 +10,33 @@ import dataclasses
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import passages
 from selfrag_jax.demo.questions import statement
 from selfrag_jax.demo.relations import RELATIONS
-from selfrag_jax.evaluation.metrics import normalise
+from selfrag_jax.evaluation.metrics import words
 
 Fact = tuple[str, str]  # entity, relation
+_ARTICLES = {"a", "an", "the"}
 _VERDICT = re.compile(r", so (?:this is (?:true|false)|the answer is [A-D])\.?$")
 
 
 @functools.cache
-def _facts_by_sentence() -> dict[str, frozenset[Fact]]:
-    found: dict[str, set[Fact]] = defaultdict(set)
+def _facts_by_sentence() -> dict[tuple[str, ...], frozenset[Fact]]:
+    found: dict[tuple[str, ...], set[Fact]] = defaultdict(set)
     for entity in entities():
         for relation in entity.facts:
             if relation in RELATIONS:
-                found[normalise(statement(entity, RELATIONS[relation]))].add((entity.key, relation))
+                found[_words(statement(entity, RELATIONS[relation]))].add((entity.key, relation))
     return {sentence: frozenset(facts) for sentence, facts in found.items()}
+
+
+def _words(sentence: str) -> tuple[str, ...]:
+    """What two ways of writing a sentence have in common: no articles, since people leave those of names out."""
+    return tuple(word for word in words(sentence) if word not in _ARTICLES)
 
 
 @functools.cache
@@ -39,12 +46,20 @@ def _facts_by_passage() -> dict[str, frozenset[Fact]]:
 
 def facts_of(sentence: str) -> frozenset[Fact]:
     """The facts that a sentence states, verdicts apart: several where entities share a name, none if it is false."""
-    return _facts_by_sentence().get(normalise(_VERDICT.sub("", sentence.strip())), frozenset())
+    return _facts_by_sentence().get(_words(_VERDICT.sub("", sentence.strip())), frozenset())
 
 
 def supports(passage_id: str, sentence: str) -> bool:
     """Whether the passage states the fact that the sentence states."""
     return bool(facts_of(sentence) & _facts_by_passage().get(passage_id, frozenset()))
+
+
+def told(question: Mapping[str, Any], sentences: Iterable[str]) -> bool:
+    """Whether a long answer tells what was asked: both facts, or of "tell me about X" facts of two of its passages."""
+    facts = {fact for sentence in sentences for fact in facts_of(sentence)}
+    if question["form"] == "both":
+        return facts >= {(question["entity"], relation) for relation in question["relations"]}
+    return sum(bool(_facts_by_passage()[passage] & facts) for passage in question["gold"]) >= 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +72,13 @@ class Cited:
     supported: int  # of these, those with at least one supporting citation
 
 
-def count_citations(sentences: Sequence[tuple[str, Iterable[str]]]) -> Cited:
-    """Sentences of an answer, each with the ids of the passages it cites."""
-    right = [[supports(passage, sentence) for passage in cited] for sentence, cited in sentences]
+def count_citations(sentences: Sequence[tuple[str, Iterable[str]]], verdict_right: bool = True) -> Cited:
+    """Sentences of an answer, each with the ids of the passages it cites.
+
+    No passage supports a sentence with a wrong verdict, which the caller knows of.
+    """
+    right = [
+        [supports(passage, sentence) and (verdict_right or not _VERDICT.search(sentence)) for passage in cited]
+        for sentence, cited in sentences
+    ]
     return Cited(sum(map(len, right)), sum(map(sum, right)), len(right), sum(map(any, right)))

@@ -16,15 +16,19 @@ from selfrag_jax.demo.protocol import LABELLED, as_row
 from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation import reading
 from selfrag_jax.evaluation.answers import files_behind
-from selfrag_jax.evaluation.baselines import Texts, bag_of_words
+from selfrag_jax.evaluation.baselines import Texts, bag_of_words, overlap
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process
 from selfrag_jax.evaluation.files import read_jsonl
 from selfrag_jax.paths import resolve
 from selfrag_jax.runner import Unit, run_units
 from selfrag_jax.tokenizer import Tokenizer
 
-# What the one-sided baseline may see: for IsRel the passage without the question, for IsSup the statement alone.
-ONE_SIDE = {"isrel": "passage", "issup": "statement"}
+# The baselines and the places that each may look at. Of two texts that have to be held against each other the one-sided
+# one sees one: for IsRel the passage without the question, for IsSup the statement without the passage.
+BASELINES = {
+    "isrel": {"bag of words": (), "question-blind": ("passage",), "word overlap": ("overlap",)},
+    "issup": {"bag of words": (), "passage-blind": ("statement",), "word overlap": ("overlap",)},
+}
 _SEGMENT = re.compile(
     r"<paragraph>(?P<title>[^\n]+)\n(?P<text>.+?)</paragraph>(?P<rel>\[\w+\])(?P<said>[^\[]+)(?P<sup>\[[^\]]+\])"
 )
@@ -42,6 +46,7 @@ def read_labels(
     rows = config.decode.batch_size
 
     def work(unit: Unit[reading.Item]) -> list[dict[str, Any]]:
+        process.check_parent()
         return reading.read(engines.base.model, unit.items[: unit.real], rows)
 
     report = run_units(
@@ -58,19 +63,20 @@ def texts_of(row: dict[str, Any], group: str) -> tuple[Texts, str] | None:
     if found is None or (group == "issup" and found["sup"] not in reflection.ISSUP):
         return None
     shown = f"{found['title']} {found['text']}"
-    if group == "isrel":
-        return {"question": row["instruction"], "passage": shown}, found["rel"]
-    return {"statement": found["said"], "passage": shown}, found["sup"]
+    first, name, label = row["instruction"], "question", found["rel"]
+    if group == "issup":
+        first, name, label = found["said"], "statement", found["sup"]
+    return {name: first, "passage": shown, "overlap": overlap(first, shown)}, label
 
 
 def baselines(group: str, rows: Sequence[dict[str, Any]]) -> dict[str, list[bool]]:
-    """Whether each row is labelled rightly by a bag of words and by a one-sided one, trained on the training rows."""
+    """Whether each row is labelled rightly by each of `BASELINES`, trained on the training rows."""
     kind = f"demo_{LABELLED[group]}"
     learnt = [texts_of(row, group) for row in training_rows() if row["dataset_name"].startswith(kind)]
     train = [pair for pair in learnt if pair is not None]
     test = [pair for row in rows if (pair := texts_of(row, group)) is not None]
     found = {}
-    for name, only in (("bag of words", ""), ("one side only", ONE_SIDE[group])):
+    for name, only in BASELINES[group].items():
         said = bag_of_words([t for t, _ in train], [label for _, label in train], [t for t, _ in test], only=only)
         found[name] = [guess == label for guess, (_, label) in zip(said, test, strict=True)]
     return found

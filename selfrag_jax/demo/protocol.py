@@ -63,9 +63,9 @@ def held_out_index(config: Config) -> str:
     return config.retrieval.index_dir.rstrip("/") + "_heldout"
 
 
-def write_held_out_corpus(folder: pathlib.Path) -> pathlib.Path:
-    """The corpus in held-out templates, as a file that `index` reads; written once, since its date is in the index."""
-    path = folder / "passages-heldout.jsonl"
+def write_held_out_corpus(config: Config) -> pathlib.Path:
+    """The corpus in held-out templates, beside its index; written once, since the index holds the file's date."""
+    path = pathlib.Path(f"{held_out_index(config)}.jsonl")
     if not path.is_file():
         write_jsonl(path, (p.row for p in passages("heldout")))
     return path

@@ -64,7 +64,7 @@ class Question:
     split: str  # train | heldout
     wording: Wording
     needs_retrieval: bool = True
-    form: str = ""  # of a question with options: it, with {a} to {d} for these
+    form: str = ""  # of options: the question with {a} to {d} in it; of long ones: "tell" or "both"
     options: tuple[str, ...] = ()
 
     @property
@@ -181,7 +181,8 @@ def long_question(entity: Entity, rng: random.Random, wording: Wording = "train"
     aspects = tuple(tuple(a for r in p.relations for a in accepted(entity.facts[r])) for p in groups)
     relations = tuple(r for p in groups for r in p.relations)
     answer = " ".join(statement(entity, RELATIONS[p.relations[0]]) for p in groups[:2])  # one of many
-    return _question(entity, "long", relations, instruction, answer, aspects, wording)
+    made = _question(entity, "long", relations, instruction, answer, aspects, wording)
+    return dataclasses.replace(made, form="tell")
 
 
 def both_question(entity: Entity, keys: tuple[str, str], rng: random.Random, wording: Wording = "train") -> Question:
@@ -191,4 +192,4 @@ def both_question(entity: Entity, keys: tuple[str, str], rng: random.Random, wor
     instruction = form.format(x=entity.name, m=label(first), n=label(second))
     answer = f"{statement(entity, first)} {statement(entity, second)}"
     aspects = tuple(accepted(entity.facts[key]) for key in keys)
-    return _question(entity, "long", keys, instruction, answer, aspects, wording)
+    return dataclasses.replace(_question(entity, "long", keys, instruction, answer, aspects, wording), form="both")

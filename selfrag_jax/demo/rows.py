@@ -242,7 +242,9 @@ class RowMaker:
         values = (entity.facts[relation], *wrong_values(entity, relation, 3, self.rng))
         if len(values) < 4:
             return []
-        made = same(values, self.rng) if self.rng.random() < 0.5 else which(values, self.rng)
+        made = (
+            same(values, self.rng, self.wording) if self.rng.random() < 0.5 else which(values, self.rng, self.wording)
+        )
         outputs = ((asked, f"{NO_RETRIEVAL}{answer}{ISUSE[4]}") for asked, answer in made)
         return [Made(asked, output, "contrast" if n else "") for n, (asked, output) in enumerate(outputs)]
 

@@ -10,6 +10,7 @@ from selfrag_jax.demo.passages import Wording
 from selfrag_jax.evaluation.intervals import share
 from selfrag_jax.evaluation.report import table
 
+Answered = tuple[dict[str, Any], dict[str, Any], bool]  # question, answer, whether it is right
 COLUMNS: tuple[tuple[str, str, Wording], ...] = (
     ("adaptive", "adaptive", "train"),
     ("always", "always", "train"),
@@ -26,7 +27,8 @@ NAMES = {
 
 
 def kinds_table(results: Results) -> str:
-    """Accuracy of every kind in every mode, in percent with intervals; how often it retrieved; questions a second."""
+    """Accuracy of every kind in every mode, in percent; how often the adaptive answers retrieved, and how many of them
+    one process gave in a second."""
     rows = []
     for kind in (*KINDS, "popqa"):
         adaptive = results.judged.get((kind, "adaptive", "train"))
@@ -38,7 +40,7 @@ def kinds_table(results: Results) -> str:
             NAMES[kind], str(len(adaptive)), *cells, retrieved.percent(),
             f"{questions_per_second(results, kind, 'adaptive'):.2f}",
         ])  # fmt: skip
-    return table(["right, %", "n", *(name for name, _, _ in COLUMNS), "retrieved, adaptive", "questions/s"], rows)
+    return table(["right, %", "n", *(name for name, _, _ in COLUMNS), "retrieved", "questions/s"], rows)
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
@@ -47,7 +49,7 @@ def figures_table(figures: Sequence[Figure]) -> str:
     def asked(value: float | None, figure: Figure) -> str:
         if value is None:
             return ""
-        return "> 0" if value < 1e-6 else f"{'≤' if figure.below else '≥'} {100 * value:g}"
+        return "> 0" if value == 0 else f"{'≤' if figure.below else '≥'} {100 * value:g}"
 
     rows = [
         [f.name, f.share.percent(), str(f.share.n), asked(f.must, f), asked(f.stretch, f), f.verdict] for f in figures
@@ -55,13 +57,14 @@ def figures_table(figures: Sequence[Figure]) -> str:
     return table(["figure, % or points", "value (95 % interval)", "n", "must", "stretch", "reached"], rows)
 
 
-def answers_text(pairs: Mapping[str, Sequence[tuple[dict[str, Any], dict[str, Any]]]], seed: int, count: int) -> str:
-    """`count` answers drawn by the seed, evenly over the cells of `pairs`, as they came, right and wrong."""
+def answers_text(cells: Mapping[str, Sequence[Answered]], seed: int, count: int) -> str:
+    """`count` answers drawn by the seed, evenly over the cells, as they came, right and wrong."""
     rng = random.Random(seed)
-    drawn = [(name, *rng.choice(list(pairs[name]))) for name in sorted(pairs) for _ in range(-(-count // len(pairs)))]
+    each = -(-count // len(cells))
+    drawn = [(name, *one) for name in sorted(cells) for one in rng.sample(cells[name], min(each, len(cells[name])))]
     parts = []
-    for number, (name, question, answer) in enumerate(drawn[:count], 1):
-        mark = "right" if answer["correct"] else "wrong"
+    for number, (name, question, answer, right) in enumerate(drawn[:count], 1):
+        mark = "right" if right else "wrong"
         lines = [f"### {number}. {name}: {mark}", "", *_quoted(question["instruction"], "> "), ""]
         lines += [*_quoted(answer["output"] or "(no text)", ""), ""]
         lines += [f"- [{c['number']}] {c['title']}: {' '.join(c['text'].split())}" for c in answer["citations"]]

@@ -64,7 +64,9 @@ def output_row(row: QuestionRow, result: "Result", tree: bool = False) -> dict[s
     if row.answers:
         answered |= {
             "answers": list(row.answers),
-            "correct": is_right(row.metric, result.text, row.answers, row.aspects),
+            "correct": is_right(
+                result.text, metric=row.metric, answers=row.answers, aspects=row.aspects, ignore=row.ignore
+            ),
         }
     if tree:
         answered["tree"] = result.to_dict()

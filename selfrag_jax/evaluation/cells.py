@@ -7,6 +7,7 @@ and figures can be worked out again without answering anything.
 import copy
 import dataclasses
 import functools
+import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,10 @@ class Engines:
         """The retriever over an index, opened when it is first asked."""
         from selfrag_jax.decoding.load import IndexRetriever
 
-        return IndexRetriever(dataclasses.replace(self._config.retrieval, index_dir=index_dir))
+        config = self._config.retrieval
+        if index_dir != config.index_dir:  # of another corpus, which the index carries
+            config = dataclasses.replace(config, index_dir=index_dir, corpus="")
+        return IndexRetriever(config)
 
     def of(self, cell: Cell) -> "Engine":
         """The engine as the cell wants it; the weights are shared."""
@@ -71,10 +75,16 @@ def decode_config(config: Config, cell: Cell) -> DecodeConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """Which of the processes that work on one folder this is."""
+    """Which of the processes that work on one folder this is. A worker ends when its parent is gone."""
 
     index: int = 0
     count: int = 1
+    parent: int = 0  # process id
+
+    def check_parent(self) -> None:
+        """Raise KeyboardInterrupt in a worker whose parent was killed: another run may be at its units by now."""
+        if self.parent and os.getppid() != self.parent:
+            raise KeyboardInterrupt
 
 
 ALONE = Process()
@@ -94,6 +104,7 @@ def run_cell(
     output = answers / f"{cell.name}.jsonl"
 
     def work(unit: Unit[QuestionRow]) -> list[dict[str, Any] | RowError]:
+        process.check_parent()
         engine = engines.of(cell)
         engine.top_k = unit.bucket or engine.top_k  # type: ignore[assignment]
         return answer_unit(engine, unit, tree=True)

@@ -28,10 +28,26 @@ class Share:
 def share(hits: Sequence[float], counts: Sequence[float] | None = None, seed: int = 0) -> Share:
     """Σ hits / Σ counts with its interval. A unit, such as a question, is drawn whole.
 
+    Where all units are alike so is every sample; there the interval is the exact one of a binomial.
+
     Args:
         hits: of each unit; True and False where each counts once.
         counts: how much each unit counts, 1 by default.
     """
+    found = _bootstrap(hits, counts, seed)
+    if found.n and found.low == found.high and found.value in (0.0, 1.0):
+        rare = 1 - ((1 - LEVEL) / 2) ** (1 / len(hits))
+        low, high = (1 - rare, 1.0) if found.value else (0.0, rare)
+        return dataclasses.replace(found, low=low, high=high)
+    return found
+
+
+def difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Share:
+    """The mean of first − second over the same units (a paired bootstrap)."""
+    return _bootstrap((np.asarray(first, np.float64) - np.asarray(second, np.float64)).tolist(), None, seed)
+
+
+def _bootstrap(hits: Sequence[float], counts: Sequence[float] | None, seed: int) -> Share:
     hits_N = np.asarray(hits, np.float64)
     counts_N = np.ones_like(hits_N) if counts is None else np.asarray(counts, np.float64)
     if not counts_N.sum():
@@ -41,8 +57,3 @@ def share(hits: Sequence[float], counts: Sequence[float] | None = None, seed: in
     ratios = np.divide(hits_N[drawn_BN].sum(1), below, out=np.zeros(RESAMPLES), where=below > 0)
     low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Share(float(hits_N.sum() / counts_N.sum()), float(low), float(high), int(counts_N.sum()))
-
-
-def difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Share:
-    """The mean of first − second over the same units (a paired bootstrap)."""
-    return share((np.asarray(first, np.float64) - np.asarray(second, np.float64)).tolist(), seed=seed)

@@ -41,21 +41,60 @@ def choice(output: str, answers: Iterable[str]) -> bool:
     return chosen is not None and chosen[1].casefold() in gold
 
 
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case; a number with its points and commas is one word, other marks are none."""
+    return _WORD.findall(text.casefold())
+
+
+def _place(found: Sequence[str], wanted: Sequence[str]) -> int:
+    """Where `wanted` stands in `found` as consecutive words; -1 if it does not, or is empty."""
+    spots = range(len(found) - len(wanted) + 1) if wanted else ()
+    return next((i for i in spots if list(found[i : i + len(wanted)]) == list(wanted)), -1)
+
+
+def has_words(output: str, answers: Iterable[str], ignore: Iterable[str] = ()) -> bool:
+    """Whether any gold answer stands in the output as whole words, after one mention of each of `ignore` is taken out.
+
+    `ignore` is what the question names anyway: "Singapore" in the question is no answer to it, "1" none that is "11".
+    """
+    found = words(output)
+    for name in map(words, ignore):
+        at = _place(found, name)
+        if at >= 0:
+            found[at : at + len(name)] = ["|"]  # no word, so that what stood around it does not meet
+    return any(_place(found, words(answer)) >= 0 for answer in answers)
+
+
+def exact(output: str, answers: Iterable[str]) -> bool:
+    """Whether the output is a gold answer, letter by letter but for the space around words."""
+    return " ".join(output.split()) in {" ".join(answer.split()) for answer in answers}
+
+
 def aspects_right(output: str, aspects: Sequence[Iterable[str]]) -> bool:
     """Whether the output tells at least two of the things asked for (all of them where there are fewer).
 
-    `aspects` holds the accepted strings for each; they must stand in the output as whole words, both normalised.
+    `aspects` holds the accepted strings for each; they must stand in the output as whole words.
     """
-    text = f" {normalise(output)} "
-    told = sum(any(f" {answer} " in text for answer in map(normalise, aspect) if answer) for aspect in aspects)
-    return told >= min(2, len(aspects))
+    return sum(has_words(output, aspect) for aspect in aspects) >= min(2, len(aspects))
 
 
-METRICS = ("match", "choice", "aspects")
+METRICS = ("match", "choice", "words", "exact", "aspects")
 
 
-def is_right(metric: str, output: str, answers: Iterable[str], aspects: Sequence[Iterable[str]] = ()) -> bool:
-    """Whether an output is right by the metric of its row: `match` or `choice` on `answers`, or `aspects`."""
+def is_right(
+    output: str,
+    *,
+    metric: str,
+    answers: Iterable[str],
+    aspects: Sequence[Iterable[str]] = (),
+    ignore: Iterable[str] = (),
+) -> bool:
+    """Whether an output is right by the metric that its row names, one of `METRICS`."""
     if metric == "aspects":
         return aspects_right(output, aspects)
-    return {"match": match, "choice": choice}[metric](output, answers)
+    if metric == "words":
+        return has_words(output, answers, ignore)
+    return {"match": match, "choice": choice, "exact": exact}[metric](output, answers)

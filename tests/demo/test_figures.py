@@ -9,23 +9,24 @@ from selfrag_jax.demo.tables import answers_text, figures_table, kinds_table
 
 
 def judged(
-    right: bool, *, needs=True, wanted=True, retrievals=1, passages=1, continued=0, cited=(1, 1, 1, 1)
+    right: bool, *, needs=True, wanted=True, retrievals=1, passages=1, continued=0, cited=(1, 1, 1, 1), form=""
 ) -> Judged:
-    return Judged("q", needs, right, wanted, retrievals, passages, continued, Cited(*cited))
+    return Judged("q", form, needs, right, wanted, retrievals, passages, continued, Cited(*cited))
 
 
 def results() -> Results:
     yes, no = judged(True), judged(False, cited=(1, 0, 2, 0))
     spared = judged(True, needs=False, wanted=False, retrievals=0, passages=0, cited=(0, 0, 1, 0))
     looked = judged(True, needs=False, retrievals=1)
-    two = judged(True, retrievals=2, passages=2, continued=1, cited=(3, 3, 3, 3))
+    two = judged(True, retrievals=2, passages=2, continued=1, cited=(3, 3, 3, 3), form="tell")
+    one, lost = judged(True, form="tell"), judged(False, form="tell")
     answers = {
         ("short", "adaptive", "train"): [yes] * 9 + [no],
         ("short", "never", "train"): [judged(False, retrievals=0)] * 9 + [yes],
         ("short", "adaptive", "heldout"): [yes] * 8 + [no] * 2,
         ("short", "gold", "train"): [yes] * 10,
-        ("long", "adaptive", "train"): [two] * 3 + [yes] * 2,
-        ("long", "one_look", "train"): [no] * 3 + [yes] * 2,
+        ("long", "adaptive", "train"): [two] * 3 + [one] * 2,
+        ("long", "one_look", "train"): [lost] * 3 + [one] * 2,
         ("plain", "adaptive", "train"): [spared] * 9 + [looked],
     }
     labels = {
@@ -33,7 +34,7 @@ def results() -> Results:
             [True] * 9 + [False], {"bag of words": [True, False] * 5}, {"same entity": [True] * 3}
         )
     }
-    found = {("short", "train"): [True] * 8 + [False] * 2}
+    found = {("short", "train"): [(1, 1)] * 8 + [(0, 1)] * 2, ("long", "heldout"): [(1, 2)] * 4}
     return Results(answers, labels, found, dict.fromkeys(answers, 5.0))
 
 
@@ -50,10 +51,12 @@ WANTED = {
     "IsRel, near-miss passages: points ahead of bag of words": (0.4, "must"),
     "citation precision": ((9 + 9 + 2) / (10 + 9 + 2), "stretch"),
     "citation recall": ((9 + 9 + 2) / (11 + 9 + 2), "must"),
-    "long answers that cite passages of two retrievals": (0.6, "must"),
-    "points lost with the second retrieval off, long": (0.6, "must"),
-    "long answers that continue with a passage": (0.6, ""),
-    "recall@5 of the gold passage, short": (0.8, ""),
+    "tell me about X: cites passages of two retrievals": (0.6, "must"),
+    "tell me about X: points lost with the second retrieval off": (0.6, "must"),
+    "tell me about X: continues with a passage": (0.6, ""),
+    "retrieves where it is needed, held-out wordings": (1.0, ""),
+    "recall@5 of the gold passages, short": (0.8, ""),
+    "recall@5 of the gold passages, long, held-out wordings": (0.5, ""),
 }
 
 
@@ -79,9 +82,9 @@ def test_tables():
 
 def test_twenty_answers_are_drawn_by_the_seed():
     question = {"instruction": "What?\nA. x", "answers": ["x"]}
-    answer = {"output": "It is x [1].", "correct": True, "retrievals": 1, "citations": [
+    answer = {"output": "It is x [1].", "retrievals": 1, "citations": [
         {"number": 1, "title": "T", "text": "It is x."}]}  # fmt: skip
-    cells = {name: [(question | {"instruction": f"{name} {n}"}, answer) for n in range(50)] for name in ("b", "a")}
+    cells = {n: [(question | {"instruction": f"{n} {i}"}, answer, i < 9) for i in range(50)] for n in ("b", "a")}
     text = answers_text(cells, 0, 5)
     assert text == answers_text(cells, 0, 5) != answers_text(cells, 1, 5)
     assert text.count("\n### ") + text.startswith("### ") == 5 and "- [1] T: It is x." in text

@@ -7,7 +7,7 @@ import pytest
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.facts import by_key
 from selfrag_jax.demo.judged import judge
-from selfrag_jax.demo.known import Cited, count_citations, facts_of, supports
+from selfrag_jax.demo.known import Cited, count_citations, facts_of, supports, told
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,17 @@ def test_citations_are_counted_by_sentence():
     ])  # fmt: skip
     assert counted == Cited(citations=4, supporting=2, sentences=4, supported=2)
     assert count_citations([]) == Cited(0, 0, 0, 0)
+    verdict = [(f"{right[:-1]}, so this is false.", ["country-LI-main"])]
+    assert count_citations(verdict).supporting == 1 and count_citations(verdict, verdict_right=False).supporting == 0
+
+
+def test_long_answers_are_right_by_the_facts_they_state():
+    both = {"entity": "country:LI", "form": "both", "relations": ["capital", "tld"]}
+    said = ["The capital of Liechtenstein is Vaduz.", "The internet domain of Liechtenstein is .li."]
+    assert told(both, said) and not told(both, said[:1]) and not told(both, ["Vaduz.", ".li"])
+    tell = both | {"form": "tell", "gold": ["country-LI-main", "country-LI-media", "country-LI-land"]}
+    assert told(tell, said)
+    assert not told(tell, [said[0], "Liechtenstein lies in Western Europe."]), "both of one passage"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "plain"])
@@ -71,10 +82,12 @@ def tree(segments, sentences, action="retrieve"):
 
 
 def test_the_record_of_an_answer():
-    question = {"id": "q", "answers": ["Vaduz"], "metric": "aspects", "aspects": [["Vaduz"], [".li"]]}
+    question = {"id": "q", "answers": [], "kind": "long", "form": "both", "entity": "country:LI"}
+    question["relations"] = ["capital", "tld"]
     said = ["The capital of Liechtenstein is Vaduz.", "The internet domain of Liechtenstein is .li."]
     grown = tree(["retrieve", "continue", "retrieve"], [(said[0], [1]), (said[1], [2])])
     record = judge(question, {"answer": " ".join(said), "tree": grown})
+    assert record.form == "both"
     assert (record.right, record.wanted, record.retrievals, record.continued) == (True, True, 2, 1)
     assert record.passages == 2 and record.cited.citations == 2 and record.cited.supported >= 1
     spared = judge(question, {"answer": said[0], "tree": tree(["none"], [(said[0], [])], "none")})

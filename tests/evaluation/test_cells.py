@@ -100,3 +100,17 @@ def test_derived_answers_are_those_that_come_out(questions, tmp_path, mode, dept
     found = read_jsonl(output)
     assert [answer["id"] for answer in found] == [answer["id"] for answer in live]
     assert [answer["answer"] for answer in found] == [answer["answer"] for answer in live]
+
+
+def test_a_worker_ends_when_its_parent_is_gone(questions, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(questions, tmp_path / "answers", "adaptive", Process(0, 2, parent=1 << 22))
+    assert run(questions, tmp_path / "answers", "adaptive") is not None
+
+
+def test_another_index_brings_its_own_corpus():
+    made = Config()
+    made.retrieval.corpus, made.retrieval.index_dir = "demo", "runs/a"
+    engines = Engines(made)
+    assert engines.retriever("runs/a")._config.corpus == "demo"
+    assert (engines.retriever("runs/b")._config.corpus, engines.retriever("runs/b")._config.index_dir) == ("", "runs/b")

@@ -16,8 +16,16 @@ def test_share_of_questions():
     assert found.percent().startswith("90.0 (8")
 
 
-def test_a_certain_share_has_no_width_and_an_empty_one_is_a_dash():
-    assert share([True] * 7) == Share(1.0, 1.0, 1.0, 7)
+def test_where_all_are_alike_the_interval_is_the_exact_one():
+    from scipy.stats import binomtest
+
+    exact = binomtest(70, 70).proportion_ci(0.95)
+    assert share([True] * 70).low == pytest.approx(exact.low) and share([True] * 70).high == 1
+    none = share([False] * 70)
+    assert none.high == pytest.approx(1 - exact.low) and (none.value, none.low) == (0, 0)
+
+
+def test_nothing_counted_is_a_dash():
     assert share([]).percent() == share([0.0], [0.0]).percent() == "–"
 
 

@@ -7,7 +7,7 @@ import pytest
 from selfrag_jax.data.rows import read_questions
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.metrics import aspects_right, choice, is_right, match, normalise
+from selfrag_jax.evaluation.metrics import aspects_right, choice, exact, has_words, is_right, match, normalise
 
 
 def test_normalise():
@@ -70,6 +70,31 @@ def test_choice(output, answers, right):
 
 
 @pytest.mark.parametrize(
+    ("output", "answers", "right"),
+    [
+        ("The symbol of polonium is Po.", ["Po"], True),
+        ("The passage does not give the symbol of polonium.", ["Po"], False),
+        ("The group of gold is 11.", ["1"], False),
+        ("The density is 1.25.", ["12.5"], False),
+        ("About 17,000 people.", ["17,000"], True),
+        ("The domain of Liechtenstein is .li.", [".li"], True),
+        ("The capital of Singapore is Singapore.", ["Singapore"], True),
+        ("The passage does not give the capital of Singapore.", ["Singapore"], False),
+        ("Time zone: America/Port-au-Prince", ["America/Port-au-Prince"], True),
+        ("", ["Po"], False),
+        ("…", [""], False),
+    ],
+)
+def test_words(output, answers, right):
+    assert has_words(output, answers, ["Singapore", "Liechtenstein"]) is right
+
+
+def test_exact():
+    assert exact("The  sun is\nwarm. ", ["The sun is warm."])
+    assert not exact("the sun is warm.", ["The sun is warm."]) and not exact("The sun is warm", ["The sun is warm."])
+
+
+@pytest.mark.parametrize(
     ("output", "right"),
     [
         ("It lies in Europe. The currency is the euro.", True),
@@ -89,8 +114,15 @@ def test_rows_of_the_demo_are_right_by_their_own_metric(kind, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     for row, read in zip(rows, read_questions(path), strict=True):
-        assert read.metric == {"boolean": "choice", "options": "choice", "long": "aspects"}.get(kind, "match")
-        assert is_right(read.metric, row["answer"], read.answers, read.aspects), row
+        assert read.metric in {"short": ["words"], "plain": ["words", "exact"], "long": ["aspects"]}.get(
+            kind, ["choice"]
+        )
+        told = {"metric": read.metric, "answers": read.answers, "aspects": read.aspects, "ignore": read.ignore}
+        assert is_right(row["answer"], **told), row
+        # Neither the instruction said again nor a refusal is right, but for what is answered by repeating it.
+        assert not is_right("The passage does not tell.", **told)
+        if kind in ("short", "long", "options"):
+            assert not is_right(row["instruction"].replace("\n", " "), **told), row
 
 
 def test_an_unknown_metric_is_refused(tmp_path):
