@@ -293,8 +293,8 @@ def task(kind: Kind, filling: tuple[str, str], rng: random.Random, wording: Word
     f, a, *others = filling[0], *filling[1].split("|")
     instruction = capitalise(rng.choice(wordings(kind.wordings, "ask", wording)).format(f=f))
     answer = a if kind.answer == "{a}" else capitalise(kind.answer.format(f=f, a=a))
-    if kind.answer == "{a}":
-        return PlainTask(kind.key, instruction, answer, (a, *others), "exact")
+    if kind.answer == "{a}" and not others:
+        return PlainTask(kind.key, instruction, answer, (a,), "exact")
     if f == a:
         return PlainTask(kind.key, instruction, answer, (answer,), "exact")
     said_again = has_words(a, [f])  # "an apple" for "apple": the filling belongs to the answer
