@@ -18,6 +18,7 @@ OF_KIND = {"country": COUNTRY, "city": CITY, "airport": AIRPORT, "element": ELEM
 
 
 def sentence(template: str, entity: Entity, value: str) -> str:
+    """A template filled in, as a sentence."""
     made = template.replace("{x}", entity.name).replace("{v}", value)
     return made[:1].upper() + made[1:]
 
@@ -42,6 +43,7 @@ def states(text: str, entity: Entity, relation: Relation, value: str | None = No
 
 @functools.cache
 def by_name() -> dict[str, list[Entity]]:
+    """Entities by the two ways a question names them, in lower case."""
     found = defaultdict(list)
     for entity in entities():
         for name in {entity.name.casefold(), entity.title.casefold()}:
@@ -50,6 +52,7 @@ def by_name() -> dict[str, list[Entity]]:
 
 
 def regex(template: str) -> re.Pattern:
+    """What a template may have become, its gaps as groups of their names."""
     made = re.escape(template)
     for gap in "xvnsqabcd":
         made = made.replace(rf"\{{{gap}\}}", f"(?P<{gap}>.+)")
@@ -69,6 +72,7 @@ def asking() -> list[tuple[re.Pattern, str, Relation]]:
 
 @functools.cache
 def claiming() -> list[tuple[re.Pattern, str, Relation]]:
+    """(pattern, kind of entity, relation) for every way to state a fact in an answer."""
     return [(regex(r.answer), kind, r) for kind, relations in OF_KIND.items() for r in relations]
 
 
