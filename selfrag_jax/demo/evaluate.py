@@ -35,7 +35,7 @@ from selfrag_jax.demo.tables import NAMES, answers_text, figures_table, kinds_ta
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process, joined, run_cell, run_derived, run_retrieval, seconds
 from selfrag_jax.evaluation.environment import environment
-from selfrag_jax.evaluation.files import read_jsonl, write_text
+from selfrag_jax.files import read_jsonl, write_text
 
 SHOWN = 20  # answers in answers.md
 RECALL_AT = 5
@@ -46,7 +46,8 @@ def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) ->
 
     Raises UserError for a missing model, index or package, and for a folder that was begun with other settings.
     """
-    cells = prepare(config, workdir)
+    # Of several processes the one that started them has prepared the folder.
+    cells = prepare(config, workdir) if process.count == 1 else write_questions(config, workdir / "questions")
     engines = Engines(config)
     for (group, _), path in write_labelled(config, workdir / "labelled").items():
         labelled.read_labels(config, group, path, engines, workdir / "labels" / path.name, process)

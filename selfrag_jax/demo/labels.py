@@ -18,7 +18,7 @@ from selfrag_jax.evaluation import reading
 from selfrag_jax.evaluation.answers import files_behind
 from selfrag_jax.evaluation.baselines import Texts, bag_of_words, overlap
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process
-from selfrag_jax.evaluation.files import read_jsonl
+from selfrag_jax.files import read_jsonl
 from selfrag_jax.paths import resolve
 from selfrag_jax.runner import Unit, run_units
 from selfrag_jax.tokenizer import Tokenizer

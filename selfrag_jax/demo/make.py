@@ -19,7 +19,7 @@ from selfrag_jax.demo.plain import kinds
 from selfrag_jax.demo.rows import ROWS, labelled_rows, training_rows
 from selfrag_jax.demo.split import held_out
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.files import write_jsonl
+from selfrag_jax.files import write_jsonl
 from selfrag_jax.reflection import REFLECTION
 
 

@@ -12,7 +12,7 @@ from selfrag_jax.demo.passages import WORDINGS, Wording, passages
 from selfrag_jax.demo.rows import labelled_rows
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import Cell
-from selfrag_jax.evaluation.files import read_jsonl, write_jsonl
+from selfrag_jax.files import read_jsonl, write_jsonl
 
 # How questions are answered: changes to `config.decode`. "gold" brings the right passages with the questions.
 MODES: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ from selfrag_jax.config import Config, DecodeConfig
 from selfrag_jax.config_check import flatten
 from selfrag_jax.data.rows import QuestionRow, read_questions
 from selfrag_jax.evaluation.answers import answer_unit, files_behind
-from selfrag_jax.evaluation.files import read_jsonl, write_jsonl
+from selfrag_jax.files import read_jsonl, write_jsonl
 from selfrag_jax.paths import resolve
 from selfrag_jax.runner import RowError, Unit, run_units
 

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Sequence
 
 from selfrag_jax.errors import UserError
-from selfrag_jax.evaluation.files import write_text
+from selfrag_jax.files import write_text
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -11,7 +11,6 @@ The adapter is a plain tree, the only thing that is trained:
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from selfrag_jax.errors import UserError
+from selfrag_jax.files import write_text
 from selfrag_jax.models import llama, safetensors
 from selfrag_jax.models.linear import LoraWeight, TokenRows
 from selfrag_jax.models.llama import Params
@@ -225,9 +225,7 @@ def save_adapter(directory: pathlib.Path, adapter: Adapter, meta: AdapterMeta, *
     safetensors.write(path, tensors)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     card = {"format_version": FORMAT_VERSION, **dataclasses.asdict(meta), "weights_sha256": digest}
-    beside = directory / ".adapter.json.part"
-    beside.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(beside, directory / "adapter.json")
+    write_text(directory / "adapter.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
 
 
 def load_adapter(directory: pathlib.Path) -> tuple[Adapter, AdapterMeta]:

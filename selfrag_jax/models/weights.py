@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfrag_jax.errors import UserError
+from selfrag_jax.files import write_text
 from selfrag_jax.models import llama, llama_config, safetensors
 from selfrag_jax.models.gguf_file import GgufFile
 from selfrag_jax.models.linear import quantize_int8
@@ -225,6 +226,4 @@ def export_hf(params: Params, config: LlamaConfig, directory: pathlib.Path, *, d
     hf_config["dtype"] = stored.name
     directory.mkdir(parents=True, exist_ok=True)
     safetensors.write(directory / "model.safetensors", tensors, {"format": "pt"})
-    beside = directory / ".config.json.part"
-    beside.write_text(json.dumps(hf_config, indent=2) + "\n", "utf-8")
-    os.replace(beside, directory / "config.json")
+    write_text(directory / "config.json", json.dumps(hf_config, indent=2) + "\n")

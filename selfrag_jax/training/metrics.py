@@ -4,7 +4,6 @@ No times stand in the file, so that two runs of one config can be compared byte 
 """
 
 import json
-import os
 import pathlib
 import time
 from collections import deque
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from selfrag_jax import reflection
+from selfrag_jax.files import write_jsonl
 from selfrag_jax.tokenizer import Tokenizer
 
 KINDS = ("text", *reflection.GROUPS, "fence")
@@ -58,9 +58,7 @@ class MetricsFile:
 
     def __init__(self, path: pathlib.Path, step: int):
         self.records = [record for record in _whole_lines(path) if record["step"] <= step]
-        part = path.with_suffix(".part")
-        part.write_text("".join(json.dumps(record) + "\n" for record in self.records), encoding="utf-8")
-        os.replace(part, path)
+        write_jsonl(path, self.records)
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 (closed by `close`)
 
     def write(self, record: dict[str, Any]) -> None:

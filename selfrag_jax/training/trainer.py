@@ -19,6 +19,7 @@ import numpy as np
 from selfrag_jax.config import Config
 from selfrag_jax.config_file import config_to_json
 from selfrag_jax.data import datasets, pipeline
+from selfrag_jax.files import write_text
 from selfrag_jax.models import lora, weights
 from selfrag_jax.training import card, optimizer, setup
 from selfrag_jax.training.checkpoint import Checkpoints
@@ -70,7 +71,7 @@ def train(config: Config, workdir: str | os.PathLike[str]) -> None:
     )
     checkpoints = Checkpoints(folder / "checkpoints", config.train.keep_checkpoints, _identity(config, rows_digest))
     start, run.state = checkpoints.restore(run.state, stream)
-    _write_text(folder / "config.json", config_to_json(config))
+    write_text(folder / "config.json", config_to_json(config))
     _announce(config, run, len(source), start)
     metrics = MetricsFile(folder / "metrics.jsonl", start)
     try:
@@ -152,13 +153,7 @@ def _finish(config, run, folder, metrics, rows, rows_digest) -> None:
     else:
         directory = folder / "adapter"
         lora.save_adapter(directory, trained, dataclasses.replace(run.meta, training=facts))
-    _write_text(directory / "config.json" if run.meta else directory / "training.json", config_to_json(config))
-    _write_text(directory / "README.md", card.render(config, facts, adapter=run.meta is not None))
-    _write_text(directory / "metrics.jsonl", (folder / "metrics.jsonl").read_text(encoding="utf-8"))
+    write_text(directory / "config.json" if run.meta else directory / "training.json", config_to_json(config))
+    write_text(directory / "README.md", card.render(config, facts, adapter=run.meta is not None))
+    write_text(directory / "metrics.jsonl", (folder / "metrics.jsonl").read_text(encoding="utf-8"))
     print(f"wrote {directory}", file=sys.stderr)
-
-
-def _write_text(path: pathlib.Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -5,7 +5,7 @@ import pytest
 from selfrag_jax.config import Config
 from selfrag_jax.decoding.engine import Engine
 from selfrag_jax.evaluation.cells import ALONE, Cell, Engines, Process, run_cell, run_derived, same_in, seconds
-from selfrag_jax.evaluation.files import read_jsonl, write_jsonl
+from selfrag_jax.files import read_jsonl, write_jsonl
 from tests.decoding.test_oracle import eager
 from tests.decoding.tiny import some_passages, tiny
 
