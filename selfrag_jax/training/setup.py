@@ -102,13 +102,13 @@ def _first_adapter(
         return lora.init_adapter(params, llama_config, meta, jax.random.key(config.seed))
     adapter, found = lora.load_adapter(paths.resolve(config.model.adapter))
     lora.check_fits(found, params, llama_config, config.model.path, tokenizer.vocabulary.special)
+    mended = {"rank": "set config.train.lora_rank to it", "alpha": "set config.train.lora_alpha to it"}
     for name in ("rank", "alpha", "targets"):
-        if getattr(found, name) != getattr(meta, name):
+        theirs, ours = getattr(found, name), getattr(meta, name)
+        if theirs != ours:
             raise UserError(
-                f"config.model.adapter={config.model.adapter} has {name} {getattr(found, name)}, but this run trains"
-                f" {name} {getattr(meta, name)}; set config.train.lora_{name} to it"
-                if name != "targets"
-                else f"config.model.adapter={config.model.adapter} was trained on other matrices: {found.targets}"
+                f"config.model.adapter={config.model.adapter} has {name} {theirs}, but this run trains {name} {ours};"
+                f" {mended.get(name, 'leave it empty to begin anew')}"
             )
     return adapter
 

@@ -122,6 +122,15 @@ def test_rows_that_ask_the_same_are_groups():
     ]
 
 
+def test_variants_of_one_row_are_a_group_and_numbered_rows_are_not():
+    def row(identity: str, dataset: str) -> Row:
+        return Row(identity + dataset, "[No Retrieval]x[Utility:5]", id=identity, dataset_name=dataset)
+
+    rows = [row("a_1#0", "a"), row("a_1#1", "a_contrast"), row("a_2#0", "a"), row("b#0", "b"), row("b#1", "b")]
+    rows += [row("b#2", "ab_contrast"), row("c", "c"), row("c", "c_contrast")]
+    assert pipeline.group_starts(rows).tolist() == [0, 2, 3, 4, 5, 6, 7, 8]
+
+
 @pytest.mark.parametrize("pack", [True, False])
 def test_groups_are_packed_together_and_told_apart(tokenizer, pack):
     wanted = expected(GROUPS, tokenizer)
