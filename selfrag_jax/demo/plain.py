@@ -1,7 +1,7 @@
 """Plain instructions, which need no retrieval: some fifty kinds, each answer right by construction.
 
-Left out is what a model of this size cannot do for words and numbers it was not trained on: sums, Roman numerals,
-sorting, translations, rhymes, proverbs.
+Left out is what a model of this size cannot do for words and numbers it was not trained on: arithmetic, Roman numerals,
+sorting, translations, rhymes, proverbs, odd ones out.
 """
 
 import dataclasses
