@@ -13,7 +13,7 @@ from selfrag_jax.config import Config
 from selfrag_jax.demo.distractors import similar_entities
 from selfrag_jax.demo.passages import Passage, Wording, passages
 from selfrag_jax.demo.protocol import LABELLED, as_row
-from selfrag_jax.demo.rows import training_rows
+from selfrag_jax.demo.rows import SEEDS, training_rows
 from selfrag_jax.evaluation import reading
 from selfrag_jax.evaluation.answers import files_behind
 from selfrag_jax.evaluation.baselines import Texts, bag_of_words, overlap
@@ -72,7 +72,12 @@ def texts_of(row: dict[str, Any], group: str) -> tuple[Texts, str] | None:
 def baselines(group: str, rows: Sequence[dict[str, Any]]) -> dict[str, list[bool]]:
     """Whether each row is labelled rightly by each of `BASELINES`, trained on the training rows."""
     kind = f"demo_{LABELLED[group]}"
-    learnt = [texts_of(row, group) for row in training_rows() if row["dataset_name"].startswith(kind)]
+    learnt = [
+        texts_of(row, group)
+        for recipe, seed in SEEDS.items()
+        for row in training_rows(seed, recipe=recipe)
+        if row["dataset_name"].startswith(kind)
+    ]
     train = [pair for pair in learnt if pair is not None]
     test = [pair for row in rows if (pair := texts_of(row, group)) is not None]
     found = {}

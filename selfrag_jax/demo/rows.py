@@ -27,7 +27,7 @@ import dataclasses
 import random
 from collections.abc import Iterator, Mapping
 
-from selfrag_jax.demo import plain
+from selfrag_jax.demo import plain, practice
 from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.notes import same, which
@@ -73,6 +73,12 @@ MIX = {
     "note": 14,  # what a note says: the moves of closed questions, without a passage
     "plain": 34,  # no retrieval; short, so they cost little
 }
+# The same for a second training, which is about what the first leaves weak: labels that turn on one fact, and plain
+# instructions. The rest is there so as not to be forgotten.
+HARD_MIX = {
+    "short": 16, "boolean": 5, "options": 5, "both": 5, "long": 6, "verify": 44, "note": 3, "practice": 70,
+}  # fmt: skip
+HARD_MISSES = {"same": 50, "similar": 25, "kind": 20, "other": 5}  # as `world.MISS_MIX`
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
 # Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
 # rows drawn apart it stood at chance after 150 steps.
@@ -124,6 +130,10 @@ def _not_given(entity: Entity, relation: str) -> str:
 
 def _answered(question: Question, p: Passage) -> Made:
     return Made(question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}")
+
+
+def _unaided(task: plain.PlainTask) -> Made:
+    return Made(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")
 
 
 class RowMaker:
@@ -249,8 +259,10 @@ class RowMaker:
         return [Made(asked, output, "contrast" if n else "") for n, (asked, output) in enumerate(outputs)]
 
     def plain(self) -> Drawn:
-        task = plain.random_task(self.rng, self.side, self.wording)
-        return [Made(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")]
+        return [_unaided(plain.random_task(self.rng, self.side, self.wording))]
+
+    def practice(self) -> Drawn:
+        return [_unaided(practice.random_practice(self.rng))]
 
 
 def labelled_rows(
@@ -288,6 +300,12 @@ def labelled_rows(
             }  # fmt: skip
 
 
-def training_rows(seed: int = 0, count: int = ROWS) -> Iterator[dict[str, str]]:
-    """`count` different training rows, the same for a seed on every machine."""
-    return labelled_rows("train", seed, count)
+# The training rows by the name that `config.data.rows` gives: how kinds and misses are mixed.
+RECIPES = {"demo": (MIX, MISS_MIX), "demo_hard": (HARD_MIX, HARD_MISSES)}
+SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows that the committed adapter was trained on, as its two configs say
+
+
+def training_rows(seed: int = 0, count: int = ROWS, recipe: str = "demo") -> Iterator[dict[str, str]]:
+    """`count` different training rows of one of `RECIPES`, the same for a seed on every machine."""
+    mix, misses = RECIPES[recipe]
+    return labelled_rows("train", seed, count, mix=mix, misses=misses)

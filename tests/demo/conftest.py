@@ -2,10 +2,16 @@
 
 import pytest
 
-from selfrag_jax.demo.rows import ROWS, training_rows
+from selfrag_jax.demo.rows import ROWS, SEEDS, training_rows
+
+
+@pytest.fixture(scope="session", params=SEEDS)
+def recipe(request) -> str:
+    """Each of the recipes that the committed adapter's rows follow."""
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def rows() -> list[dict[str, str]]:
-    """All training rows of the committed adapter."""
-    return list(training_rows(seed=0, count=ROWS))
+def rows(recipe) -> list[dict[str, str]]:
+    """All training rows of one of the committed adapter's two trainings."""
+    return list(training_rows(SEEDS[recipe], ROWS, recipe))

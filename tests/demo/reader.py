@@ -76,6 +76,16 @@ def claiming() -> list[tuple[re.Pattern, str, Relation]]:
     return [(regex(r.answer), kind, r) for kind, relations in OF_KIND.items() for r in relations]
 
 
+@functools.cache
+def values() -> dict[str, set[str]]:
+    """Every value that some entity has for a relation, in lower case."""
+    found = defaultdict(set)
+    for entity in entities():
+        for key, value in entity.facts.items():
+            found[key].add(value.casefold())
+    return found
+
+
 def matched(ways, text: str) -> list[tuple[Entity, Relation, str]]:
     """Every entity and relation that the text may mean, with the value it gives (empty in a question)."""
     found = []
@@ -84,6 +94,8 @@ def matched(ways, text: str) -> list[tuple[Entity, Relation, str]]:
         if match:
             same = by_name().get(match["x"].casefold(), [])
             given = match["v"] if "v" in pattern.groupindex else ""
+            if given and given.casefold() not in values()[relation.key]:
+                continue  # "in the d-block" is no family of elements, though "X is {v}" would take it for one
             found += [(entity, relation, given) for entity in same if entity.kind == kind]
     return found
 

@@ -1,5 +1,6 @@
 """Training rows: their grammar, and their labels worked out again from the text and the facts alone."""
 
+import importlib
 import itertools
 import re
 from collections import Counter
@@ -7,11 +8,12 @@ from collections import Counter
 import pytest
 
 from selfrag_jax import reflection
+from selfrag_jax.data.datasets import DEMO
 from selfrag_jax.demo import plain, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import CONTRASTS, MIX, TWINS, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.rows import CONTRASTS, RECIPES, SEEDS, TWINS, VERIFY, labelled_rows, training_rows
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -166,7 +168,7 @@ def test_a_twin_follows_its_row(rows, corpus):
     """The same question, and a passage that does not state what the row's passage was asked for."""
     table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
-    assert len(twins) > len(rows) / 8
+    assert len(twins) > len(rows) / 10
     same_entity = 0
     for row, twin in twins:
         assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
@@ -239,21 +241,68 @@ def test_no_held_out_question_form_in_training(rows):
         assert not [a for a in asked if re.fullmatch(pattern, a)], kind.wordings[-1]
 
 
-def test_mix_and_determinism(rows):
+def test_mix_and_determinism(rows, recipe):
     # Of the first rows: later on most short plain instructions are there already, and none is drawn twice.
     share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows[:2000])
-    for kind, parts in MIX.items():
-        assert share[kind] / sum(share[k] for k in MIX) == pytest.approx(parts / sum(MIX.values()), abs=0.035), kind
+    mix, _ = RECIPES[recipe]
+    for kind, parts in mix.items():
+        assert share[kind] / sum(share[k] for k in mix) == pytest.approx(parts / sum(mix.values()), abs=0.035), kind
     share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows)
+
+    def about(often: float, count: int) -> object:
+        return pytest.approx(often, abs=max(0.05, 3 * (often * (1 - often) / max(count, 1)) ** 0.5))
+
     for kind, often in TWINS.items():
         alone = share[kind] - share[f"{kind}_contrast"]  # a row has a twin or a contrast
-        assert share[f"{kind}_irrelevant"] / max(alone, 1) == pytest.approx(often, abs=0.05), kind
+        assert share[f"{kind}_irrelevant"] / max(alone, 1) == about(often, alone), kind
     for kind, often in CONTRASTS.items():
-        assert share[f"{kind}_contrast"] / share[kind] == pytest.approx(often, abs=0.05), kind
+        assert share[f"{kind}_contrast"] / share[kind] == about(often, share[kind]), kind
     tokens = Counter(re.findall("|".join(map(re.escape, reflection.REFLECTION)), " ".join(r["output"] for r in rows)))
     assert set(tokens) == set(reflection.REFLECTION)
     supports = sum(tokens[t] for t in reflection.ISSUP)
     for token in (reflection.PARTIALLY, reflection.NO_SUPPORT):
-        assert 0.03 < tokens[token] / supports < 0.1
-    assert rows[:200] == list(training_rows(seed=0, count=200))
-    assert rows[:50] != list(training_rows(seed=1, count=50))
+        assert 0.03 < tokens[token] / supports < {"demo": 0.1, "demo_hard": 0.3}[recipe]
+    seed = SEEDS[recipe]
+    assert rows[:200] == list(training_rows(seed, 200, recipe))
+    assert rows[:50] != list(training_rows(seed + 1, 50, recipe))
+
+
+def test_each_recipe_is_what_a_config_trains_on(recipe):
+    """The seed that the tables of this package assume is the one that the training really takes."""
+    name = {"demo": "demo_generator", "demo_hard": "demo_generator_hard"}[recipe]
+    config = importlib.import_module(f"configs.{name}").get_config()
+    assert (config.data.rows, config.seed) == (recipe, SEEDS[recipe])
+    assert tuple(RECIPES) == DEMO
+
+
+def test_nothing_held_out_of_a_plain_kind_is_trained(rows):
+    """No held-out filling is asked about, in any training wording, in either recipe."""
+    asked = {row["instruction"] for row in rows if row["output"].startswith("[No Retrieval]")}
+    forms = [(k, f) for k in plain.kinds() for f, _ in k.fillings if plain.filling_held_out(k, f)]
+    assert len(forms) > 200
+    for kind, filling in forms:
+        for wording in kind.wordings:
+            instruction = wording.format(f=filling)
+            assert instruction[0].upper() + instruction[1:] not in asked
+
+
+def test_practice_answers_are_right(rows, recipe):
+    """The answers of kinds that follow a rule, worked out again."""
+    if recipe == "demo":
+        return
+    seen: Counter[str] = Counter()
+    for row in rows:
+        asked, said = row["instruction"], re.sub(r"\[[^\]]+\]", "", row["output"])
+        if numbers := re.search(
+            r"(?:which is|which number is) (larger|bigger|smaller|less).*?(\d+) or (\d+)", asked, re.I
+        ):
+            pick = max if numbers[1] in ("larger", "bigger") else min
+            assert re.search(r"\d+", said)[0] == str(pick(int(numbers[2]), int(numbers[3]))), row
+            seen["compared"] += 1
+        elif number := re.match(r"Is (?:the number )?(\d+) (?:even|odd)", asked):
+            assert said == f"{number[1]} is {('even', 'odd')[int(number[1]) % 2]}.", row
+            seen["parity"] += 1
+        elif letters := re.match(r"(?:Spell the word|How do you spell) (\w+)", asked):
+            assert said.replace("-", "") == letters[1] and len(said) == 2 * len(letters[1]) - 1, row
+            seen["spelt"] += 1
+    assert min(seen.values()) > 50 and len(seen) == 3

@@ -1,0 +1,123 @@
+"""More fillings for the kinds of plain instruction that a first training leaves weak, for a second one.
+
+Two sorts were weak on words and numbers not trained on: kinds that follow a rule (compare two numbers, spell, count),
+of which the first training shows too few cases to tell the rule from the cases, and kinds that ask what the base model
+knows (synonyms, tools, sounds), where a few more cases teach what is asked for. The fillings that are held out of a
+kind stay held out here: both go by `plain.filling_held_out`.
+"""
+
+import functools
+import random
+
+from selfrag_jax.demo import plain_words as w
+from selfrag_jax.demo.plain import PlainTask, filling_held_out, kinds, task
+
+RULES = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
+KNOWN = 3
+
+_SYNONYMS = w.pairs("""
+glad:happy, afraid:scared, quick:fast, clever:smart, ill:sick, silent:quiet, tiny:small, wealthy:rich, stone:rock,
+trash:garbage, story:tale, close:near, pretty:beautiful, odd:strange, difficult:hard, yell:shout, leap:jump,
+pick:choose, finish:end, start:begin, bucket:pail, couch:sofa, film:movie, shop:store, car:automobile, child:kid,
+doctor:physician, lawyer:attorney, infant:baby, woman:lady, autumn:fall, soil:earth, sea:ocean, journey:trip,
+answer:reply, present:gift, taste:flavour, smell:scent, trade:deal, ship:boat, mend:repair, shut:close, allow:permit,
+forbid:ban, build:construct, collect:gather, connect:join, damage:harm, defend:protect, demand:ask, discover:find,
+enemy:foe, evil:wicked, exam:test, fortunate:lucky, glue:paste, grab:seize, guess:suppose, hate:detest, honest:truthful,
+keep:retain, lazy:idle, middle:centre, naughty:bad, obtain:get, polite:courteous, rescue:save, ruin:destroy,
+shiny:bright, slim:thin, spoil:ruin, stare:gaze, sweet:sugary, thief:robber, vanish:disappear, victory:win
+""")
+_TOOLS = w.pairs("""
+drink tea:a cup, water the plants:a watering can, light a candle:a match, climb to the roof:a ladder,
+catch a fish:a fishing rod, play tennis:a racket, see far away:a telescope, write on a board:chalk,
+erase a pencil line:an eraser, carry your books:a bag, cut the grass:a lawn mower, cut down a tree:a saw,
+drill a hole:a drill, pull out a nail:pliers, iron a shirt:an iron, bake a cake:an oven, keep food cold:a fridge,
+dry your hair:a hair dryer, send an email:a computer, look at your face:a mirror, wash your hands:soap,
+stir the soup:a spoon, weigh flour:a scale, rake the leaves:a rake, tie a parcel:string, peel a potato:a peeler,
+clean the carpet:a vacuum cleaner, see in the dark:a torch, find the way:a map, unlock the door:a key
+""")
+_SOUNDS = w.pairs("""
+chick:peeps, turkey:gobbles, goose:honks, goat:bleats, elephant:trumpets, parrot:squawks, cricket:chirps, dove:coos,
+puppy:yaps, kitten:mews, hen:clucks, tiger:growls, hyena:laughs, seal:barks, fly:buzzes, raven:croaks, pony:neighs
+""")
+_YOUNG = w.pairs("""
+wolf:cub, fox:cub, tiger:cub, rabbit:kit, eagle:eaglet, seal:pup, whale:calf, elephant:calf, donkey:foal, hare:leveret,
+fish:fry, turkey:poult, spider:spiderling, giraffe:calf, zebra:foal, pigeon:squab, toad:tadpole, otter:pup
+""")
+_ADVERBS = w.pairs("""
+neat:neatly, nice:nicely, rare:rarely, real:really, rude:rudely, secret:secretly, serious:seriously, sharp:sharply,
+silent:silently, smooth:smoothly, strange:strangely, strict:strictly, strong:strongly, sweet:sweetly, tight:tightly,
+usual:usually, weak:weakly, wild:wildly, wise:wisely, wrong:wrongly, busy:busily, hungry:hungrily, noisy:noisily,
+lucky:luckily, heavy:heavily, greedy:greedily, steady:steadily, crazy:crazily, cheerful:cheerfully, final:finally,
+usual:usually, honest:honestly, eager:eagerly, fierce:fiercely, bright:brightly, rapid:rapidly, deep:deeply, bold:boldly
+""")
+_MIXES = w.pairs("""
+white and blue:light blue, white and green:light green, black and blue:dark blue, blue and black:dark blue,
+black and green:dark green, green and black:dark green, red and black:dark red, black and red:dark red,
+yellow and white:light yellow, white and yellow:light yellow, red and green:brown, green and red:brown
+""")
+
+
+def _numbers() -> dict[str, list[tuple[str, str]]]:
+    pairs = [(i, j) for i in range(1, 100) for j in range(1, 100) if i != j]
+    return {
+        "even_odd": [(str(i), "odd" if i % 2 else "even") for i in range(100, 1000)],
+        "larger": [(f"{i} or {j}", str(max(i, j))) for i, j in pairs],
+        "smaller": [(f"{i} or {j}", str(min(i, j))) for i, j in pairs],
+    }
+
+
+def _words() -> dict[str, list[tuple[str, str]]]:
+    rng = random.Random(11)
+    tables = (w.PLURALS, w.OPPOSITES, w.SYNONYMS, w.PASTS, w.COMPARATIVES, w.YOUNG, w.SOUNDS)
+    every = sorted({f for table in tables for f, _ in table if f.isalpha()} | set(w.NOUNS) | set(w.SHORT_WORDS))
+    short = [word for word in every if len(word) <= 5]
+    lists = [rng.sample(every, rng.choice((2, 3, 4))) for _ in range(1500)]
+    phrases = [rng.sample(every, rng.choice((2, 3, 3, 4))) for _ in range(600)]
+    return {
+        "spell": [(word, "-".join(word)) for word in short],
+        "repeat": [(word, f"{word} {word} {word}") for word in every],
+        "count_list": [(", ".join(t), w.NUMBER_WORDS[len(t)]) for t in lists],
+        "reverse_list": [(", ".join(t), ", ".join(t[::-1])) for t in lists],
+        "acronym": [(" ".join(t), "".join(word[0] for word in t).upper()) for t in phrases],
+    }
+
+
+@functools.cache
+def more() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Fillings by kind, beside those of `plain.kinds` and without the held-out ones. Kinds that have none to add but
+    were weak have an empty entry."""
+    added: dict[str, list[tuple[str, str]]] = {
+        **_numbers(), **_words(), "number_word": [], "letter_after": [], "month_after": [], "adverb": list(_ADVERBS),
+        "synonym": list(_SYNONYMS), "tool": list(_TOOLS), "mix": list(_MIXES),
+        "sound": [(f"{'an' if f[0] in 'aeiou' else 'a'} {f}", a) for f, a in _SOUNDS],
+        "young": [tuple(f"{'an' if x[0] in 'aeiou' else 'a'} {x}" for x in pair) for pair in _YOUNG],  # type: ignore[misc]
+    }  # fmt: skip
+    found = {}
+    for kind in kinds():
+        if kind.key in added:
+            known = {f for f, _ in kind.fillings}
+            fresh = dict(added[kind.key])
+            found[kind.key] = tuple(
+                (f, a) for f, a in fresh.items() if f not in known and not filling_held_out(kind, f)
+            )
+    return found
+
+
+_KNOWN = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb"})
+
+
+@functools.cache
+def _weights() -> tuple[float, ...]:
+    return tuple(1 if k.key not in more() else KNOWN if k.key in _KNOWN else RULES for k in kinds())
+
+
+@functools.cache
+def _fillings(key: str) -> tuple[tuple[str, str], ...]:
+    (kind,) = (k for k in kinds() if k.key == key)
+    return tuple(f for f in kind.fillings if not filling_held_out(kind, f[0])) + more().get(key, ())
+
+
+def random_practice(rng: random.Random) -> PlainTask:
+    """A training task of a random kind, weak kinds more often, its filling from the kind's own and `more`."""
+    kind = rng.choices(kinds(), _weights())[0]
+    return task(kind, rng.choice(_fillings(kind.key)), rng)
