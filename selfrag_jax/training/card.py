@@ -6,6 +6,7 @@ import shlex
 import sys
 from typing import Any
 
+from selfrag_jax import paths
 from selfrag_jax.config import Config
 from selfrag_jax.training.metrics import summary
 
@@ -27,7 +28,14 @@ def facts(config: Config, records: list[dict[str, Any]], rows: int, rows_digest:
         "final_loss": round(last["loss"], 4),
         "final_accuracy": {name: round(value, 4) for name, value in last.items() if name != "loss"},
         "seed": config.seed,
+        **({"started_from": _start(config.model.adapter)} if config.model.adapter else {}),
     }
+
+
+def _start(adapter: str) -> dict[str, Any]:
+    """Which adapter a run went on from, and how that one was made."""
+    made = json.loads((paths.resolve(adapter) / "adapter.json").read_text(encoding="utf-8"))
+    return {"path": adapter, "weights_sha256": made["weights_sha256"], "training": made["training"]}
 
 
 def command() -> str:
@@ -35,6 +43,15 @@ def command() -> str:
     name = pathlib.PurePath(sys.argv[0]).name
     start = ["python", name] if name.endswith(".py") and name != "__main__.py" else ["python", "-m", "selfrag_jax"]
     return shlex.join(start + sys.argv[1:])
+
+
+def _origin(facts: dict[str, Any]) -> str:
+    """The line of the table that says what the run went on from; empty where it began anew."""
+    if "started_from" not in facts:
+        return ""
+    start = facts["started_from"]
+    before = f"{start['training'].get('steps', 0):,} steps on `{start['training'].get('rows', '?')}`"
+    return f"| goes on from | `{start['path']}` ({before}), SHA-256 `{start['weights_sha256'][:16]}` |\n"
 
 
 def render(config: Config, facts: dict[str, Any], *, adapter: bool) -> str:
@@ -49,7 +66,7 @@ def render(config: Config, facts: dict[str, Any], *, adapter: bool) -> str:
 |---|---|
 | base model | `{config.model.path}` |
 | trained | {shape} |
-| rows | `{facts["rows"]}`: {facts["row_count"]:,}, SHA-256 `{facts["rows_sha256"][:16]}` |
+{_origin(facts)}| rows | `{facts["rows"]}`: {facts["row_count"]:,}, SHA-256 `{facts["rows_sha256"][:16]}` |
 | steps | {facts["steps"]:,} of {data.batch_size} sequences × {data.sequence_length} tokens, packed: {data.pack} |
 | tokens | {facts["tokens"]:,} read, {facts["learnt_tokens"]:,} learnt (mask: {data.mask}) |
 | optimiser | AdamW, peak rate {train.learning_rate:g}, {train.schedule} decay, clip {train.clip_norm:g} |

@@ -1,5 +1,9 @@
 """What a run starts from."""
 
+import dataclasses
+import json
+import pathlib
+
 import jax
 import numpy as np
 import pytest
@@ -7,7 +11,7 @@ import tiny_run
 
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import lora
-from selfrag_jax.training import setup
+from selfrag_jax.training import card, setup
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +42,15 @@ def test_an_adapter_that_does_not_fit_the_run_is_refused(started, monkeypatch, r
     monkeypatch.setattr(config.train, "lora_rank", rank)
     with pytest.raises(UserError, match=said):
         setup.make_run(config)
+
+
+def test_the_card_says_what_a_run_went_on_from(started):
+    config, _ = started
+    kinds = {"text": {"count": 2, "loss": 0.5, "accuracy": 1.0}}
+    record = {"step": 1, "loss": 0.5, "tokens": 4, "learnt": 2, "kinds": kinds}
+    facts = card.facts(config, [record], 1, "0" * 64)
+    digest = json.loads(pathlib.Path(config.model.adapter, "adapter.json").read_text())["weights_sha256"]
+    assert facts["started_from"]["weights_sha256"] == digest
+    assert digest[:16] in card.render(config, facts, adapter=True)
+    config = dataclasses.replace(config, model=dataclasses.replace(config.model, adapter=""))
+    assert "started_from" not in card.facts(config, [record], 1, "0" * 64)
