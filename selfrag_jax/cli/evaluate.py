@@ -47,11 +47,17 @@ def main(arguments: list[str]) -> None:
 
 def _throw_away(workdir: pathlib.Path) -> None:
     """Remove what an earlier run left, and nothing that is not this command's."""
-    if not workdir.is_dir():
+    from selfrag_jax.demo.evaluate import FOLDERS
+
+    if not workdir.is_dir() or not any(workdir.iterdir()):
         return
-    if any(workdir.iterdir()) and not all((workdir / name).exists() for name in ("environment.json", "questions")):
+    if not (workdir / "config.json").is_file() or not (workdir / FOLDERS[0]).is_dir():
         raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
-    shutil.rmtree(workdir)
+    for name in FOLDERS:
+        shutil.rmtree(workdir / name, ignore_errors=True)
+    for pattern in ("config.json", "environment.json", "report.*", "answers.md", "process-*.log"):
+        for path in workdir.glob(pattern):
+            path.unlink()
 
 
 def _work_in_processes(invocation: Invocation, arguments: list[str]) -> None:

@@ -3,6 +3,7 @@
     WORKDIR/config.json, environment.json   what was run, and on what
     WORKDIR/questions/, labelled/           what was asked, and the labelled rows
     WORKDIR/answers/, labels/, retrieval/   what came of it, a row each, answers with their candidate trees
+    WORKDIR/judged/                         what each answer was found to be, from which the figures are counted
     WORKDIR/report.json, report.md          the figures
     WORKDIR/answers.md                      twenty answers to be read
 
@@ -32,11 +33,14 @@ from selfrag_jax.demo.protocol import (
     write_questions,
 )
 from selfrag_jax.demo.tables import NAMES, answers_text, figures_table, kinds_table
+from selfrag_jax.demo.turned import turned_round
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process, joined, run_cell, run_derived, run_retrieval, seconds
 from selfrag_jax.evaluation.environment import environment
-from selfrag_jax.files import read_jsonl, write_text
+from selfrag_jax.files import read_jsonl, write_jsonl, write_text
+from selfrag_jax.paths import resolve
 
+FOLDERS = ("questions", "labelled", "answers", "labels", "retrieval", "judged")
 SHOWN = 20  # answers in answers.md
 RECALL_AT = 5
 
@@ -56,7 +60,7 @@ def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) ->
         _answer(config, cell, engines, workdir / "answers", process)
     if process.count > 1:
         return None
-    return _write_report(workdir, cells, collect(config, workdir, cells, engines))
+    return _write_report(config, workdir, cells, collect(config, workdir, cells, engines))
 
 
 def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
@@ -66,7 +70,7 @@ def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
     settings, known = json.dumps(flatten(config), indent=2) + "\n", workdir / "config.json"
     if known.is_file() and known.read_text(encoding="utf-8") != settings:
         raise UserError(f"{known} holds other settings; name another --workdir, or begin anew with --restart")
-    for name in ("questions", "labelled", "answers", "labels", "retrieval"):
+    for name in FOLDERS:
         (workdir / name).mkdir(parents=True, exist_ok=True)
     write_text(known, settings)
     _note_environment(workdir / "environment.json")
@@ -79,20 +83,20 @@ def _note_environment(path: pathlib.Path) -> None:
     """Add where and with what code this start runs to those of the starts before, and say if the code is another."""
     starts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     here = environment()
-    if starts and starts[-1]["commit"] != here["commit"]:
+    if starts and starts[-1]["source"] != here["source"]:
         print(f"{path}: begun with the code of {starts[-1]['commit']}, goes on with {here['commit']}", file=sys.stderr)
     if not starts or starts[-1] != here:
         write_text(path, json.dumps([*starts, here], indent=2) + "\n")
 
 
-def _answer(config: Config, cell: DemoCell, engines: Engines, answers: pathlib.Path, process: Process) -> bool:
-    """Answer this process's share of a cell; whether the cell is finished."""
+def _answer(config: Config, cell: DemoCell, engines: Engines, answers: pathlib.Path, process: Process) -> None:
+    """Answer this process's share of a cell; nothing of a derived one whose adaptive answers are not all there yet."""
     if cell.mode not in DERIVED:
-        return run_cell(config, cell.cell, engines, answers, process) is not None
+        run_cell(config, cell.cell, engines, answers, process)
+        return
     adaptive = answers / f"{cell.source}-adaptive.jsonl"
-    if not adaptive.is_file():
-        return False
-    return run_derived(config, cell.cell, cell.mode, adaptive, engines, answers, process) is not None
+    if adaptive.is_file():
+        run_derived(config, cell.cell, cell.mode, adaptive, engines, answers, process)
 
 
 def _ensure_indices(config: Config) -> None:
@@ -112,6 +116,7 @@ def _labels(config: Config, workdir: pathlib.Path) -> dict[tuple[str, Wording], 
         known = wording == "train"
         found[group, wording] = Labels(
             model,
+            [reading["id"].partition("#")[0] for reading in readings],
             labelled.baselines(group, rows) if known else {},
             labelled.parts(group, rows, readings, wording) if known else {},
         )
@@ -121,27 +126,45 @@ def _labels(config: Config, workdir: pathlib.Path) -> dict[tuple[str, Wording], 
 def collect(config: Config, workdir: pathlib.Path, cells: list[DemoCell], engines: Engines) -> Results:
     """Everything that the figures are counted over, from the files of a finished run."""
     judged, took, found = {}, {}, {}
+    turned: list[bool] = []
     for cell in cells:
         key = (cell.source, cell.mode, cell.wording)
         output = workdir / "answers" / f"{cell.cell.name}.jsonl"
-        judged[key], took[key] = judge_all(joined(cell.cell.questions, output)), seconds(output)
+        pairs = joined(cell.cell.questions, output)
+        judged[key], took[key] = judge_all(pairs), seconds(output)
+        write_jsonl(workdir / "judged" / output.name, map(dataclasses.asdict, judged[key]))
+        if key == ("plain", "adaptive", "train"):
+            turned = turned_round([question for question, _ in pairs])
         if cell.mode == "adaptive" and cell.source not in ("plain", "popqa"):
             hits = run_retrieval(config, cell.cell, engines, workdir / "retrieval", RECALL_AT)
             found[cell.source, cell.wording] = [
                 (len({*row["gold"]} & {*hit["found"]}), min(len(row["gold"]), RECALL_AT))
                 for row, hit in joined(cell.cell.questions, hits)
             ]
-    return Results(judged, _labels(config, workdir), found, took)
+    return Results(judged, _labels(config, workdir), found, took, turned)
 
 
-def _write_report(workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
+def _provenance(config: Config, workdir: pathlib.Path) -> str:
+    """The day of the last answer, and what gave the answers: code, adapter, seed of the questions."""
+    timings = [path.stat().st_mtime for path in workdir.glob("*/*.timings.jsonl")]
+    starts = json.loads((workdir / "environment.json").read_text(encoding="utf-8"))
+    code = ", ".join(dict.fromkeys(f"{start['commit']} ({start['source']})" for start in starts))
+    adapter = "none"
+    if config.model.adapter:
+        made = json.loads((resolve(config.model.adapter) / "adapter.json").read_text(encoding="utf-8"))
+        adapter = made["weights_sha256"][:12]
+    day = time.strftime("%Y-%m-%d", time.localtime(max(timings, default=time.time())))
+    return f"{day}, code {code}, adapter {adapter}, questions of seed {config.evaluate.seed}."
+
+
+def _write_report(config: Config, workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
     made = figures(results)
     asked = sum(len(judged) for judged in results.judged.values())
     timings = [line for path in sorted(workdir.glob("*/*.timings.jsonl")) for line in read_jsonl(path)]
     decoded = sum(line["rows"] for path in workdir.glob("answers/*.timings.jsonl") for line in read_jsonl(path))
     minutes = sum(line["seconds"] for line in timings) / 60
     text = (
-        f"{time.strftime('%Y-%m-%d')}: {asked:,} answers, {decoded:,} of them decoded and the others derived;"
+        f"{_provenance(config, workdir)} {asked:,} answers, {decoded:,} of them decoded and the others derived;"
         f" {minutes:.0f} minutes of work, processes added up.\n\n"
         f"{kinds_table(results)}\n\n{figures_table(made)}\n"
     )

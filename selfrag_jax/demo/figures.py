@@ -11,6 +11,7 @@ from selfrag_jax.demo.passages import WORDINGS, Wording
 from selfrag_jax.evaluation.intervals import Share, difference, share
 
 Key = tuple[str, str, Wording]  # kind or "popqa", mode, wording
+GOOD = ("Relevant", "Fully supported")  # the labels that are no miss
 MARGIN = 0.20  # by how much a model has to beat classifiers that understand nothing
 
 
@@ -19,6 +20,7 @@ class Labels:
     """Readings of one group on labelled rows: whether each is right, by the model and by the baselines."""
 
     model: list[bool]
+    units: list[str]  # the draw that each row came of: a twin or a contrast belongs to its row
     baselines: dict[str, list[bool]]
     parts: dict[str, list[bool]]  # of the model, by the kind of passage or statement
 
@@ -31,6 +33,7 @@ class Results:
     labels: Mapping[tuple[str, Wording], Labels]
     found: Mapping[tuple[str, Wording], Sequence[tuple[int, int]]]  # of a question's gold passages those retrieved, all
     seconds: Mapping[Key, float]  # what answering took
+    turned: Sequence[bool]  # of each plain question whether training shows it turned round (`turned`)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +68,16 @@ def rights(judged: Sequence[Judged]) -> list[bool]:
     return [one.right for one in judged]
 
 
+def units(judged: Sequence[Judged]) -> list[str]:
+    """What each is about: the questions about one entity are drawn together in the intervals."""
+    return [one.unit for one in judged]
+
+
+def accuracy(judged: Sequence[Judged]) -> Share:
+    """The share that is right."""
+    return share(rights(judged), units=units(judged))
+
+
 def figures(results: Results) -> list[Figure]:
     """The table's lines, in order; those of cells that were not run are left out."""
     made = [*_answers(results), *_labels(results), *_long(results)]
@@ -89,40 +102,49 @@ def _of(results: Results, kind: str, mode: str, wording: Wording = "train") -> S
 
 
 def _answers(results: Results) -> list[Figure]:
-    def right(kind: str, mode: str) -> Share:
-        return share(rights(_of(results, kind, mode)))
-
-    adaptive, never = rights(_of(results, "short", "adaptive")), rights(_of(results, "short", "never"))
-    worst = max((_lost(results, kind) for kind in KINDS), key=lambda lost: lost.value)
-    short_lost = _lost(results, "short")
-    plain = [one.right and not one.retrievals for one in _of(results, "plain", "adaptive")]
+    short, never = _of(results, "short", "adaptive"), _of(results, "short", "never")
+    off = difference(rights(short), rights(never), units(short))
+    stands = share([one.value_stands for one in short], units=units(short))
+    lost = {kind: _lost(results, kind) for kind in KINDS}
+    worst = max((one for one in lost.values() if one.n), key=lambda one: one.value, default=share([]))
     return [
-        Figure("short answers, gold passage", right("short", "gold"), 0.97, 0.99),
-        Figure("short answers, adaptive, from the index", right("short", "adaptive"), 0.90, 0.95),
-        Figure("points lost with retrieval off", difference(adaptive, never), 0.60, points=True),
-        Figure("points lost by held-out wordings, short", short_lost, 0.06, 0.03, below=True, points=True),
+        Figure("short answers, gold passage", accuracy(_of(results, "short", "gold")), 0.97, 0.99),
+        Figure("short answers, adaptive, from the index", accuracy(short), 0.90, 0.95),
+        Figure("the same, judged by the value alone", stands),
+        Figure("points lost with retrieval off", off, 0.60, points=True),
+        Figure("points lost by held-out wordings, short", lost["short"], 0.06, 0.03, below=True, points=True),
         Figure("points lost by held-out wordings, worst kind", worst, 0.06, 0.03, below=True, points=True),
-        Figure("true/false, adaptive", right("boolean", "adaptive"), 0.90, 0.95),
-        Figure("four options, adaptive", right("options", "adaptive"), 0.90, 0.95),
-        Figure("PopQA capitals, factbook passage", right("popqa", "gold"), 0.85, 0.92),
-        Figure("PopQA capitals, from the index", right("popqa", "adaptive"), 0.80, 0.90),
+        Figure("true/false, adaptive", accuracy(_of(results, "boolean", "adaptive")), 0.90, 0.95),
+        Figure("four options, adaptive", accuracy(_of(results, "options", "adaptive")), 0.90, 0.95),
+        Figure("PopQA capitals, factbook passage", accuracy(_of(results, "popqa", "gold")), 0.85, 0.92),
+        Figure("PopQA capitals, from the index", accuracy(_of(results, "popqa", "adaptive")), 0.80, 0.90),
+        *_plain(results),
+    ]
+
+
+def _plain(results: Results) -> list[Figure]:
+    plain = [one.right and not one.retrievals for one in _of(results, "plain", "adaptive")]
+    fresh = [hit for hit, turned in zip(plain, results.turned, strict=True) if not turned] if plain else []
+    return [
         Figure("plain instructions without retrieval, right", share(plain), 0.90),
+        Figure("the same, without those that training shows turned round", share(fresh)),
     ]
 
 
 def _lost(results: Results, kind: str) -> Share:
     """Points between the two wordings of the same questions."""
-    known, new = (rights(_of(results, kind, "adaptive", wording)) for wording in ("train", "heldout"))
-    return difference(known, new) if known and new else share([])
+    known, new = (_of(results, kind, "adaptive", wording) for wording in WORDINGS)
+    return difference(rights(known), rights(new), units(known)) if known and new else share([])
 
 
 def _decisions(results: Results, wording: Wording) -> list[Figure]:
     every = [one for kind in KINDS for one in _of(results, kind, "adaptive", wording)]
     asked = (0.98, 0.995) if wording == "train" else (None, None)
-    needed = [one.wanted for one in every if one.needs_retrieval]
+    needing = [one for one in every if one.needs_retrieval]
+    needed = share([one.wanted for one in needing], units=units(needing))
     spared = [not one.wanted for one in every if not one.needs_retrieval]
     return [
-        Figure(f"retrieves where it is needed{_suffix(wording)}", share(needed), *asked),
+        Figure(f"retrieves where it is needed{_suffix(wording)}", needed, *asked),
         Figure(f"does not where it is not{_suffix(wording)}", share(spared), *asked),
     ]
 
@@ -133,23 +155,30 @@ def _labels(results: Results) -> list[Figure]:
     for (group, wording), labels in results.labels.items():
         name, must, stretch = asked[group]
         if wording != "train":
-            made.append(Figure(name + _suffix(wording), share(labels.model)))
+            made.append(Figure(name + _suffix(wording), share(labels.model, units=labels.units)))
             continue
-        made.append(Figure(name, share(labels.model), must, stretch))
+        made.append(Figure(name, share(labels.model, units=labels.units), must, stretch))
+        made.append(Figure(f"{name}: the misses alone", _misses(labels), must, stretch))
         made += [Figure(f"{name}: {part}", share(hits)) for part, hits in labels.parts.items()]
         for baseline, hits in labels.baselines.items():
-            made.append(Figure(f"{name}: {baseline}", share(hits)))
-            ahead = difference(labels.model, hits)
+            made.append(Figure(f"{name}: {baseline}", share(hits, units=labels.units)))
+            ahead = difference(labels.model, hits, labels.units)
             wanted = None if baseline == "word overlap" else MARGIN
             made.append(Figure(f"{name}: points ahead of {baseline}", ahead, wanted, points=True))
     return made
 
 
+def _misses(labels: Labels) -> Share:
+    """The rows whose right label is the bad one: half of the rows or fewer, and the harder half."""
+    return share([hit for part, hits in labels.parts.items() if part not in GOOD for hit in hits])
+
+
 def _citations(results: Results, wording: Wording) -> list[Figure]:
     every = [one for kind in KINDS for one in _of(results, kind, "adaptive", wording)]
-    cited = [one.cited for one in every if one.needs_retrieval]
-    precision = share([c.supporting for c in cited], [c.citations for c in cited])
-    recall = share([c.supported for c in cited], [c.sentences for c in cited])
+    citing = [one for one in every if one.needs_retrieval]
+    cited, about = [one.cited for one in citing], units(citing)
+    precision = share([c.supporting for c in cited], [c.citations for c in cited], about)
+    recall = share([c.supported for c in cited], [c.sentences for c in cited], about)
     musts = ((0.90, 0.95), (0.85, 0.92)) if wording == "train" else ((None, None), (None, None))
     return [
         Figure(f"citation precision{_suffix(wording)}", precision, *musts[0]),
@@ -162,18 +191,18 @@ def _long(results: Results) -> list[Figure]:
     for form, name, must in (("tell", "tell me about X", 0.30), ("both", "two facts", None)):
         long = [one for one in _of(results, "long", "adaptive") if one.form == form]
         one_look = [one for one in _of(results, "long", "one_look") if one.form == form]
-        lost = difference(rights(long), rights(one_look)) if one_look else share([])
+        about = units(long)
+        lost = difference(rights(long), rights(one_look), about) if one_look else share([])
+        sound = [one.right and one.cited.supported == one.cited.sentences for one in long]
+        twice = share([one.retrievals > 1 and one.passages > 1 for one in long], units=about)
         made += [
-            Figure(f"{name}: right", share(rights(long))),
-            Figure(f"{name}: cites passages of two retrievals", share(_two_looks(long)), must),
+            Figure(f"{name}: right", accuracy(long)),
+            Figure(f"{name}: right, and every sentence supported", share(sound, units=about)),
+            Figure(f"{name}: two retrievals, each with a citation that holds", twice, must),
             Figure(f"{name}: points lost with the second retrieval off", lost, 0, points=True),
-            Figure(f"{name}: continues with a passage", share([one.continued > 0 for one in long])),
+            Figure(f"{name}: continues with a passage", share([one.continued > 0 for one in long], units=about)),
         ]
     return made
-
-
-def _two_looks(judged: Sequence[Judged]) -> list[bool]:
-    return [one.retrievals > 1 and one.passages > 1 for one in judged]
 
 
 def questions_per_second(results: Results, kind: str, mode: str) -> float:

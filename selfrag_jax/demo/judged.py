@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from selfrag_jax.demo.known import Cited, count_citations, told
+from selfrag_jax.demo.known import Cited, count_citations, supports, told, told_short
 from selfrag_jax.evaluation.metrics import is_right
 
 
@@ -13,12 +13,14 @@ class Judged:
     """One answered question."""
 
     id: str
+    unit: str  # what is drawn as a whole when samples are taken: the entity asked about, or the question itself
     form: str  # of a long answer: "tell" or "both"
     needs_retrieval: bool
     right: bool
+    value_stands: bool  # right by the words alone: the value stands in the answer; of other than short ones as `right`
     wanted: bool  # the first decision was to retrieve
     retrievals: int  # on the path of the answer
-    passages: int  # different ones that the answer cites
+    passages: int  # different ones that the answer cites for a sentence that they support
     continued: int  # segments of the answer that go on with the passage in force
     cited: Cited
 
@@ -29,21 +31,25 @@ def judge(question: dict[str, Any], answer: dict[str, Any]) -> Judged:
     segments = [tree["tree"][node] for node in tree["segments"]]
     ids = {citation["number"]: citation["id"] for citation in tree["citations"]}
     sentences = [(s["text"], [ids[number] for number in s["citations"]]) for s in tree["sentences"]]
-    metric = question.get("metric", "match")
-    if question.get("kind") == "long":
-        right = told(question, (sentence for sentence, _ in sentences))
-    else:
-        right = is_right(
-            answer["answer"], metric=metric, answers=question["answers"], ignore=question.get("ignore", ())
-        )
+    metric, kind = question.get("metric", "match"), question.get("kind")
+    said = [sentence for sentence, _ in sentences]
+    right = value_stands = (
+        told(question, said)
+        if kind == "long"
+        else is_right(answer["answer"], metric=metric, answers=question["answers"], ignore=question.get("ignore", ()))
+    )
+    if kind == "short":
+        right = told_short(question, [*said, answer["answer"]])  # whole too: a name's point may have split it
     return Judged(
         id=question["id"],
+        unit=question.get("entity", question["id"]),
         needs_retrieval=question.get("needs_retrieval", True),
         form=question.get("form", ""),
         right=right,
+        value_stands=value_stands,
         wanted=tree["first_decision"]["action"] == "retrieve",
         retrievals=sum(segment["decision"]["action"] == "retrieve" for segment in segments),
-        passages=len({passage for _, cited in sentences for passage in cited}),
+        passages=len({passage for text, cited in sentences for passage in cited if supports(passage, text)}),
         continued=sum(segment["decision"]["action"] == "continue" for segment in segments),
         cited=count_citations(sentences, verdict_right=right or metric != "choice"),
     )

@@ -62,6 +62,12 @@ def told(question: Mapping[str, Any], sentences: Iterable[str]) -> bool:
     return sum(bool(_facts_by_passage()[passage] & facts) for passage in question["gold"]) >= 2
 
 
+def told_short(question: Mapping[str, Any], sentences: Iterable[str]) -> bool:
+    """Whether a short answer states the fact that was asked for, whole: "Africa" is not told by "in North Africa"."""
+    wanted = {(question["entity"], relation) for relation in question["relations"]}
+    return any(facts_of(sentence) & wanted for sentence in sentences)
+
+
 @dataclasses.dataclass(frozen=True)
 class Cited:
     """Citations of one answer, counted as ALCE does (Gao et al. 2023), with the known facts as the judge."""

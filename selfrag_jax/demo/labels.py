@@ -36,11 +36,8 @@ _SEGMENT = re.compile(
 
 def read_labels(
     config: Config, group: str, path: pathlib.Path, engines: Engines, output: pathlib.Path, process: Process = ALONE
-) -> bool:
-    """Write what the model says wherever a token of the group stands in the rows of `path`, on the common runner.
-
-    Returns whether it is finished: False where other processes are still at work on it.
-    """
+) -> None:
+    """Write what the model says wherever a token of the group stands in the rows of `path`, on the common runner."""
     tokenizer = Tokenizer.load(resolve(config.model.path))
     items = [item for value in read_jsonl(path) for item in reading.items_of(as_row(value), group, tokenizer)]
     rows = config.decode.batch_size
@@ -49,12 +46,11 @@ def read_labels(
         process.check_parent()
         return reading.read(engines.base.model, unit.items[: unit.real], rows)
 
-    report = run_units(
+    run_units(
         items, work, output, unit_size=rows, bucket=reading.bucket, inputs=[path, *files_behind(config, False)],
         settings={"group": group, "weights": config.model.weights, "adapter": config.model.adapter},
         process_index=process.index, process_count=process.count, description=output.stem,
     )  # fmt: skip
-    return report.finished
 
 
 def texts_of(row: dict[str, Any], group: str) -> tuple[Texts, str] | None:

@@ -18,6 +18,8 @@ from selfrag_jax.evaluation.metrics import has_words
 
 HELD_OUT_PERCENT = 12  # of the fillings of a kind, chosen by hash; kinds of few fillings hold none out
 FEW = 8
+# Kinds with two answers to choose from: one that names both, or takes one for the other, has the right word in it too.
+WHOLE = frozenset({"even_odd", "larger", "smaller"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,7 +297,7 @@ def task(kind: Kind, filling: tuple[str, str], rng: random.Random, wording: Word
     answer = a if kind.answer == "{a}" else capitalise(kind.answer.format(f=f, a=a))
     if kind.answer == "{a}" and not others:
         return PlainTask(kind.key, instruction, answer, (a,), "exact")
-    if f == a:
+    if f == a or kind.key in WHOLE:
         return PlainTask(kind.key, instruction, answer, (answer,), "exact")
     said_again = has_words(a, [f])  # "an apple" for "apple": the filling belongs to the answer
     return PlainTask(kind.key, instruction, answer, (a, *others), "words", () if said_again else (f,))

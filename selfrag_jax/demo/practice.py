@@ -12,8 +12,8 @@ import random
 from selfrag_jax.demo import plain_words as w
 from selfrag_jax.demo.plain import PlainTask, filling_held_out, kinds, task
 
-RULES = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
-KNOWN = 3
+RULE_WEIGHT = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
+KNOWLEDGE_WEIGHT = 3
 
 _SYNONYMS = w.pairs("""
 glad:happy, afraid:scared, quick:fast, clever:smart, ill:sick, silent:quiet, tiny:small, wealthy:rich, stone:rock,
@@ -48,7 +48,7 @@ neat:neatly, nice:nicely, rare:rarely, real:really, rude:rudely, secret:secretly
 silent:silently, smooth:smoothly, strange:strangely, strict:strictly, strong:strongly, sweet:sweetly, tight:tightly,
 usual:usually, weak:weakly, wild:wildly, wise:wisely, wrong:wrongly, busy:busily, hungry:hungrily, noisy:noisily,
 lucky:luckily, heavy:heavily, greedy:greedily, steady:steadily, crazy:crazily, cheerful:cheerfully, final:finally,
-usual:usually, honest:honestly, eager:eagerly, fierce:fiercely, bright:brightly, rapid:rapidly, deep:deeply, bold:boldly
+honest:honestly, eager:eagerly, fierce:fiercely, bright:brightly, rapid:rapidly, deep:deeply, bold:boldly
 """)
 _MIXES = w.pairs("""
 white and blue:light blue, white and green:light green, black and blue:dark blue, blue and black:dark blue,
@@ -103,16 +103,17 @@ def more() -> dict[str, tuple[tuple[str, str], ...]]:
     return found
 
 
-_KNOWN = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb"})
+_ASK_KNOWLEDGE = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb"})
 
 
 @functools.cache
 def _weights() -> tuple[float, ...]:
-    return tuple(1 if k.key not in more() else KNOWN if k.key in _KNOWN else RULES for k in kinds())
+    weak = {key: KNOWLEDGE_WEIGHT if key in _ASK_KNOWLEDGE else RULE_WEIGHT for key in more()}
+    return tuple(weak.get(kind.key, 1) for kind in kinds())
 
 
 @functools.cache
-def _fillings(key: str) -> tuple[tuple[str, str], ...]:
+def _all_fillings(key: str) -> tuple[tuple[str, str], ...]:
     (kind,) = (k for k in kinds() if k.key == key)
     return tuple(f for f in kind.fillings if not filling_held_out(kind, f[0])) + more().get(key, ())
 
@@ -120,4 +121,4 @@ def _fillings(key: str) -> tuple[tuple[str, str], ...]:
 def random_practice(rng: random.Random) -> PlainTask:
     """A training task of a random kind, weak kinds more often, its filling from the kind's own and `more`."""
     kind = rng.choices(kinds(), _weights())[0]
-    return task(kind, rng.choice(_fillings(kind.key)), rng)
+    return task(kind, rng.choice(_all_fillings(kind.key)), rng)

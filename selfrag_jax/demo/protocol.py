@@ -1,6 +1,7 @@
 """What the demo's evaluation answers and reads: its questions, its cells, its labelled rows."""
 
 import dataclasses
+import filecmp
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -44,7 +45,7 @@ class DemoCell:
 
 def write_questions(config: Config, folder: pathlib.Path) -> list[DemoCell]:
     """Write every file of questions and return the cells over them."""
-    cells = []
+    cells: list[DemoCell] = []
     for wording in WORDINGS:
         index_dir = "" if wording == "train" else held_out_index(config)
         for kind in KINDS:
@@ -52,7 +53,9 @@ def write_questions(config: Config, folder: pathlib.Path) -> list[DemoCell]:
             for mode in modes:
                 gold = mode == "gold"
                 path = folder / f"{kind}-{wording}{'-gold' if gold else ''}.jsonl"
-                write_jsonl(path, evaluation_rows(kind, config.evaluate.per_kind, config.seed, wording, gold))
+                rows = evaluation_rows(kind, config.evaluate.per_kind, config.evaluate.seed, wording, gold)
+                if not any(cell.cell.questions == path for cell in cells):
+                    write_jsonl(path, rows)
                 name = f"{kind}-{mode}" + ("" if wording == "train" else "-heldout")
                 cells.append(DemoCell(kind, mode, wording, Cell(name, path, MODES[mode], index_dir)))
     return cells + _popqa_cells(config, folder)
@@ -64,10 +67,15 @@ def held_out_index(config: Config) -> str:
 
 
 def write_held_out_corpus(config: Config) -> pathlib.Path:
-    """The corpus in held-out templates, beside its index; written once, since the index holds the file's date."""
+    """The corpus in held-out templates, beside its index. A file that says the same keeps its date, which the index
+    holds; one of other facts or templates is replaced, and then `ensure_index` builds anew."""
     path = pathlib.Path(f"{held_out_index(config)}.jsonl")
-    if not path.is_file():
-        write_jsonl(path, (p.row for p in passages("heldout")))
+    fresh = path.with_suffix(".fresh.jsonl")
+    write_jsonl(fresh, (p.row for p in passages("heldout")))
+    if path.is_file() and filecmp.cmp(path, fresh, shallow=False):
+        fresh.unlink()
+    else:
+        fresh.replace(path)
     return path
 
 
@@ -90,8 +98,12 @@ def _popqa_rows(source: pathlib.Path, with_passage: bool) -> Iterator[dict[str, 
     for row in read_jsonl(source):
         title, _, text = row["factbook_passage"].partition(". ")
         given = {"ctxs": [{"id": f"factbook-{row['id']}", "title": title, "text": text}]} if with_passage else {}
-        known = {"id": f"popqa-{row['id']}", "instruction": row["question"], "answers": row["answers"]}
-        yield {**known, "kind": "popqa", **given}
+        subject = row["question"].removeprefix("What is the capital of ").removesuffix("?")
+        # Whole words, the country's name taken out: "Tunis" stands in "Tunisia", and a refusal would be right.
+        yield {
+            "id": f"popqa-{row['id']}", "instruction": row["question"], "answers": row["answers"], "kind": "popqa",
+            "metric": "words", "ignore": [subject], **given,
+        }  # fmt: skip
 
 
 def write_labelled(config: Config, folder: pathlib.Path) -> dict[tuple[str, Wording], pathlib.Path]:
@@ -100,7 +112,7 @@ def write_labelled(config: Config, folder: pathlib.Path) -> dict[tuple[str, Word
     for group, kind in LABELLED.items():
         for wording in WORDINGS:
             path = folder / f"{group}-{wording}.jsonl"
-            count, seed = config.evaluate.labelled, config.seed + 1
+            count, seed = config.evaluate.labelled, config.evaluate.seed + 1
             write_jsonl(path, labelled_rows("heldout", seed, count, wording, {kind: 1.0}, NEAR_MISSES))
             found[group, wording] = path
     return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfrag_jax.demo.evaluation import KINDS
-from selfrag_jax.demo.figures import Figure, Results, questions_per_second, rights
+from selfrag_jax.demo.figures import Figure, Results, accuracy, questions_per_second
 from selfrag_jax.demo.passages import Wording
 from selfrag_jax.evaluation.intervals import share
 from selfrag_jax.evaluation.report import table
@@ -34,7 +34,7 @@ def kinds_table(results: Results) -> str:
         adaptive = results.judged.get((kind, "adaptive", "train"))
         if adaptive is None:
             continue
-        cells = [share(rights(results.judged.get((kind, mode, wording), ()))).percent() for _, mode, wording in COLUMNS]
+        cells = [accuracy(results.judged.get((kind, mode, wording), ())).percent() for _, mode, wording in COLUMNS]
         retrieved = share([one.retrievals > 0 for one in adaptive])
         rows.append([
             NAMES[kind], str(len(adaptive)), *cells, retrieved.percent(),

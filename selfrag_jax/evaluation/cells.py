@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from selfrag_jax.config import Config, DecodeConfig
@@ -107,7 +107,7 @@ def run_cell(
         process.check_parent()
         engine = engines.of(cell)
         engine.top_k = unit.bucket or engine.top_k  # type: ignore[assignment]
-        return answer_unit(engine, unit, tree=True)
+        return [_unjudged(row) for row in answer_unit(engine, unit, tree=True)]
 
     report = run_units(
         rows,
@@ -122,6 +122,11 @@ def run_cell(
         description=cell.name,
     )
     return output if report.finished else None
+
+
+def _unjudged(row: dict[str, Any] | RowError) -> dict[str, Any] | RowError:
+    """An answer without its row's verdict: an evaluation judges by its own rules, later."""
+    return row if isinstance(row, RowError) else {key: value for key, value in row.items() if key != "correct"}
 
 
 def _config_of(config: Config, cell: Cell) -> Config:
@@ -164,7 +169,8 @@ def run_derived(
         if found is None:
             return None
         decoded = {answer["id"]: answer for answer in read_jsonl(found)}
-    write_jsonl(output, (decoded.get(answer["id"], answer) for _, answer in pairs))
+    asked = {question["id"] for question in rest}
+    write_jsonl(output, (decoded[answer["id"]] if answer["id"] in asked else answer for _, answer in pairs))
     return output
 
 
@@ -188,15 +194,15 @@ def run_retrieval(config: Config, cell: Cell, engines: Engines, folder: pathlib.
 
 
 def seconds(output: pathlib.Path) -> float:
-    """What answering a cell took, over all of its runs, from the runner's timings; 0 where all of it was derived."""
-    for name in (output.name, f"{output.stem}-rest{output.suffix}"):
-        timings = output.with_name(f"{name}.timings.jsonl")
-        if timings.is_file():
-            return sum(line["seconds"] for line in read_jsonl(timings))
-    return 0.0
+    """What answering a cell took, over all of its runs, from the runner's timings; 0 where it was derived."""
+    timings = output.with_name(f"{output.name}.timings.jsonl")
+    return sum(line["seconds"] for line in read_jsonl(timings)) if timings.is_file() else 0.0
 
 
 def joined(questions: pathlib.Path, answers: pathlib.Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each question with its answer."""
-    found: Sequence[dict[str, Any]] = read_jsonl(answers)
-    return list(zip(read_jsonl(questions), found, strict=True))
+    """Each question with its answer. Raises ValueError where the files are not of the same questions."""
+    pairs = list(zip(read_jsonl(questions), read_jsonl(answers), strict=True))
+    strange = [question["id"] for question, answer in pairs if question["id"] != answer["id"]]
+    if strange:
+        raise ValueError(f"{answers} does not answer {questions}: {strange[0]} has another row in its place")
+    return pairs

@@ -1,5 +1,6 @@
 """What a run ran on, for whoever reads its figures later."""
 
+import hashlib
 import importlib.metadata
 import os
 import pathlib
@@ -20,8 +21,17 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "devices": [str(device) for device in jax.devices()],
         "commit": _commit(),
+        "source": source_digest(),
         "packages": {name: _version(name) for name in PACKAGES},
     }
+
+
+def source_digest() -> str:
+    """SHA-256 over the package's modules, by which two states of one commit are told apart; the first 12 digits."""
+    package, digest = pathlib.Path(__file__).parent.parent, hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _version(package: str) -> str:

@@ -41,11 +41,11 @@ def choice(output: str, answers: Iterable[str]) -> bool:
     return chosen is not None and chosen[1].casefold() in gold
 
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+_WORD = re.compile(r"(?:(?<![\w.,])-)?\d+(?:[.,]\d+)*|[^\W\d_]+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case; a number with its points and commas is one word, other marks are none."""
+    """The words of a text in lower case; a number with sign, points and commas is one word, other marks are none."""
     return _WORD.findall(text.casefold())
 
 

@@ -1,5 +1,7 @@
 """Figures counted over made-up answers, each of which is known."""
 
+import dataclasses
+
 import pytest
 
 from selfrag_jax.demo.figures import Labels, Results, figures
@@ -11,7 +13,7 @@ from selfrag_jax.demo.tables import answers_text, figures_table, kinds_table
 def judged(
     right: bool, *, needs=True, wanted=True, retrievals=1, passages=1, continued=0, cited=(1, 1, 1, 1), form=""
 ) -> Judged:
-    return Judged("q", form, needs, right, wanted, retrievals, passages, continued, Cited(*cited))
+    return Judged("q", "q", form, needs, right, right, wanted, retrievals, passages, continued, Cited(*cited))
 
 
 def results() -> Results:
@@ -31,11 +33,15 @@ def results() -> Results:
     }
     labels = {
         ("isrel", "train"): Labels(
-            [True] * 9 + [False], {"bag of words": [True, False] * 5}, {"same entity": [True] * 3}
+            [True] * 9 + [False],
+            [f"d{n // 2}" for n in range(10)],
+            {"bag of words": [True, False] * 5},
+            {"Irrelevant, same entity": [True] * 3, "Irrelevant, same kind": [False], "Relevant": [True] * 6},
         )
     }
     found = {("short", "train"): [(1, 1)] * 8 + [(0, 1)] * 2, ("long", "heldout"): [(1, 2)] * 4}
-    return Results(answers, labels, found, dict.fromkeys(answers, 5.0))
+    apart = {key: [dataclasses.replace(one, unit=f"q{n}") for n, one in enumerate(c)] for key, c in answers.items()}
+    return Results(apart, labels, found, dict.fromkeys(answers, 5.0), [True] * 5 + [False] * 5)
 
 
 WANTED = {
@@ -47,11 +53,14 @@ WANTED = {
     "retrieves where it is needed": (1.0, "stretch"),
     "does not where it is not": (0.9, "short of it"),
     "IsRel, near-miss passages": (0.9, "short of it"),
-    "IsRel, near-miss passages: same entity": (1.0, ""),
+    "IsRel, near-miss passages: Irrelevant, same entity": (1.0, ""),
+    "IsRel, near-miss passages: the misses alone": (0.75, "short of it"),
+    "the same, without those that training shows turned round": (0.8, ""),
     "IsRel, near-miss passages: points ahead of bag of words": (0.4, "must"),
     "citation precision": ((9 + 9 + 2) / (10 + 9 + 2), "stretch"),
     "citation recall": ((9 + 9 + 2) / (11 + 9 + 2), "must"),
-    "tell me about X: cites passages of two retrievals": (0.6, "must"),
+    "tell me about X: two retrievals, each with a citation that holds": (0.6, "must"),
+    "tell me about X: right, and every sentence supported": (1.0, ""),
     "tell me about X: points lost with the second retrieval off": (0.6, "must"),
     "tell me about X: continues with a passage": (0.6, ""),
     "retrieves where it is needed, held-out wordings": (1.0, ""),
@@ -69,7 +78,7 @@ def test_figure(name):
 def test_cells_that_were_not_run_have_no_figure():
     names = {figure.name for figure in figures(results())}
     assert not names & {"true/false, adaptive", "PopQA capitals, from the index", "IsSup, near-miss statements"}
-    assert figures(Results({}, {}, {}, {})) == []
+    assert figures(Results({}, {}, {}, {}, [])) == []
 
 
 def test_tables():

@@ -94,9 +94,9 @@ def test_plain_answers_are_right():
 
 
 def test_held_out_fillings_are_not_trained(rows):
-    trained = {r["instruction"] for r in rows if r["dataset_name"] == "demo_plain"}
+    trained = {r["instruction"] for r in rows if r["output"].startswith("[No Retrieval]")}
     asked = {row["instruction"] for row in evaluation_rows("plain", 300, seed=0)}
-    assert not trained & asked
+    assert len(trained) > 1000 and not trained & asked
 
 
 def test_command_line(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from selfrag_jax.evaluation.intervals import Share, difference, share
+from selfrag_jax.evaluation.intervals import difference, share
 
 
 def test_share_of_questions():
@@ -37,10 +37,24 @@ def test_units_are_drawn_whole():
     assert clustered.high - clustered.low > 2 * (apart.high - apart.low)
 
 
+def test_items_of_one_unit_are_drawn_together():
+    hits, about = ([True] * 10 + [False] * 10) * 10, [number // 10 for number in range(200)]
+    assert share(hits, units=about) == share([10, 0] * 10, [10, 10] * 10)
+    together = difference(hits, [False] * 200, about)
+    assert (together.low, together.high) == (share(hits, units=about).low, share(hits, units=about).high)
+
+
+def test_items_that_count_nothing_do_not_narrow_the_interval():
+    assert share([1] * 10 + [0] * 290, [1] * 10 + [0] * 290).low == share([1] * 10).low
+
+
 def test_difference_is_paired():
     rng = np.random.default_rng(0)
     first = rng.random(200) < 0.5
-    assert difference(first, first) == Share(0.0, 0.0, 0.0, 200)
+    same = difference(first, first)
+    assert same.value == 0 and same.low == -same.high and 0 < same.high < 0.02, "200 alike do not prove that all are"
+    one = difference([True], [False])
+    assert one.value == 1 and one.low < 0.1, "nor does one of them prove anything"
     better = first | (rng.random(200) < 0.2)
     gained = difference(better, first)
     assert gained.low > 0 and gained.value == pytest.approx(better.mean() - first.mean())
