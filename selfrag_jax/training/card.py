@@ -28,11 +28,11 @@ def facts(config: Config, records: list[dict[str, Any]], rows: int, rows_digest:
         "final_loss": round(last["loss"], 4),
         "final_accuracy": {name: round(value, 4) for name, value in last.items() if name != "loss"},
         "seed": config.seed,
-        **({"started_from": _start(config.model.adapter)} if config.model.adapter else {}),
+        **({"started_from": start(config.model.adapter)} if config.model.adapter else {}),
     }
 
 
-def _start(adapter: str) -> dict[str, Any]:
+def start(adapter: str) -> dict[str, Any]:
     """Which adapter a run went on from, and how that one was made."""
     made = json.loads((paths.resolve(adapter) / "adapter.json").read_text(encoding="utf-8"))
     return {"path": adapter, "weights_sha256": made["weights_sha256"], "training": made["training"]}
@@ -49,9 +49,9 @@ def _origin(facts: dict[str, Any]) -> str:
     """The line of the table that says what the run went on from; empty where it began anew."""
     if "started_from" not in facts:
         return ""
-    start = facts["started_from"]
-    before = f"{start['training'].get('steps', 0):,} steps on `{start['training'].get('rows', '?')}`"
-    return f"| goes on from | `{start['path']}` ({before}), SHA-256 `{start['weights_sha256'][:16]}` |\n"
+    first = facts["started_from"]
+    before = f"{first['training'].get('steps', 0):,} steps on `{first['training'].get('rows', '?')}`"
+    return f"| goes on from | `{first['path']}` ({before}), SHA-256 `{first['weights_sha256'][:16]}` |\n"
 
 
 def render(config: Config, facts: dict[str, Any], *, adapter: bool) -> str:

@@ -125,6 +125,8 @@ def _identity(config: Config, rows_digest: str) -> dict[str, Any]:
     Only the number of steps is free, so that a run can be made longer; the learning rate then follows the new length.
     """
     identity: dict[str, Any] = {"seed": config.seed, "rows_sha256": rows_digest}
+    if config.model.adapter:
+        identity["model.adapter (weights_sha256)"] = card.start(config.model.adapter)["weights_sha256"]
     for name in ("path", "weights", "vocab_multiple"):
         identity[f"model.{name}"] = getattr(config.model, name)
     for name in ("sequence_length", "batch_size", "mask", "pack"):

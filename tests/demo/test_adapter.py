@@ -1,12 +1,19 @@
 """The shipped adapter: it fits its base, and the demo answers with it."""
 
+import json
+import pathlib
+
 import pytest
 
 from configs.demo import get_config
+from selfrag_jax.data.datasets import rows_hash
+from selfrag_jax.data.rows import Row
 from selfrag_jax.decoding.engine import Engine
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.demo.evaluation import evaluation_rows
+from selfrag_jax.demo.rows import SEEDS
 from selfrag_jax.evaluation.metrics import match
+from selfrag_jax.evaluation.report import markers
 from selfrag_jax.paths import resolve
 
 
@@ -32,6 +39,23 @@ def test_adapter_is_small_and_has_its_card():
     names = {path.name for path in folder.iterdir()}
     assert {"adapter.safetensors", "adapter.json", "config.json", "README.md", "metrics.jsonl"} <= names
     assert sum(path.stat().st_size for path in folder.iterdir()) < 6e6
+
+
+def test_it_was_trained_on_the_rows_of_this_code(rows, recipe):
+    """The two trainings, one on the other, took the rows that their configs give today."""
+    second = json.loads((resolve(get_config().model.adapter) / "adapter.json").read_text())["training"]
+    made = {"demo": second["started_from"]["training"], "demo_hard": second}[recipe]
+    assert (made["rows"], made["seed"]) == (recipe, SEEDS[recipe])
+    assert made["rows_sha256"] == rows_hash([Row(**row) for row in rows])
+
+
+def test_the_table_in_the_readme_is_of_this_adapter():
+    """Figures of another adapter would look just as good."""
+    readme = (pathlib.Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
+    begin, end = markers("evaluation")
+    table = readme[readme.index(begin) : readme.index(end)]
+    digest = json.loads((resolve(get_config().model.adapter) / "adapter.json").read_text())["weights_sha256"]
+    assert f"adapter {digest[:12]}" in table or "has not been run" in table
 
 
 def test_held_out_questions_with_their_passage(engine):
