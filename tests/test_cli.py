@@ -6,10 +6,11 @@ import pathlib
 import subprocess
 import sys
 
+import filelock
 import pytest
 
 from selfrag_jax import cli
-from selfrag_jax.cli import decode
+from selfrag_jax.cli import decode, evaluate
 from selfrag_jax.cli.flags import parse
 from selfrag_jax.decoding.citations import with_marks
 from selfrag_jax.decoding.result import Choice, CitedPassage, Counts, Result, Sentence
@@ -313,6 +314,24 @@ def test_evaluate_refuses_before_it_loads_anything(arguments, said, capsys):
     assert cli.main(["evaluate", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert (ROOT / "tests").is_dir()
+
+
+def test_one_evaluation_at_a_time_in_a_folder(tmp_path, capsys):
+    held = filelock.FileLock(tmp_path / ".lock")
+    with held:
+        assert cli.main(["evaluate", f"--workdir={tmp_path}"]) == 2
+    assert "another evaluation is at work in it" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == []
+
+
+def test_restart_removes_what_is_a_runs_and_nothing_else(tmp_path):
+    for name in ("answers", "mine"):
+        (tmp_path / name).mkdir()
+    for name in (".lock", "config.json", "report.md", "process-0.log", "notes.txt", "answers/short.jsonl", "mine/a"):
+        (tmp_path / name).write_text("x")
+    evaluate._check_ours(tmp_path)
+    evaluate._throw_away(tmp_path)
+    assert {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")} == {".lock", "notes.txt", "mine", "mine/a"}
 
 
 def test_json_for_machines(fake_engine, capsys):

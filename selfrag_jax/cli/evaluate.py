@@ -1,11 +1,14 @@
 """`python -m selfrag_jax evaluate`: a config's evaluation, resumable, with its table printed and, if asked, filed."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import filelock
 from absl import flags
 
 from selfrag_jax.cli.flags import Invocation, parse
@@ -30,29 +33,50 @@ def main(arguments: list[str]) -> None:
         raise UserError(f"--workdir={workdir} is a file; a folder is wanted")
     if invocation["readme"]:
         check_markers(pathlib.Path(invocation["readme"]), MARKERS)
-    if invocation["restart"]:
-        _throw_away(workdir)
-    if invocation["processes"] > 1:
-        _work_in_processes(invocation, arguments)
     from selfrag_jax.demo.evaluate import evaluate
     from selfrag_jax.evaluation.cells import Process
 
-    text = evaluate(config, workdir, Process(invocation["process"], invocation["process_count"], invocation["parent"]))
-    if text is None:  # a worker
+    process = Process(invocation["process"], invocation["process_count"], invocation["parent"])
+    if process.count > 1:  # a worker of one that holds the folder
+        evaluate(config, workdir, process)
         return
-    print(text)
-    if invocation["readme"]:
-        _file(pathlib.Path(invocation["readme"]), text, workdir)
+    if invocation["restart"]:
+        _check_ours(workdir)
+    with _held(workdir):
+        if invocation["restart"]:
+            _throw_away(workdir)
+        if invocation["processes"] > 1:
+            _work_in_processes(invocation, arguments)
+        text = evaluate(config, workdir)
+        print(text)
+        if invocation["readme"] and text:
+            _file(pathlib.Path(invocation["readme"]), text, workdir)
+
+
+@contextlib.contextmanager
+def _held(workdir: pathlib.Path) -> Iterator[None]:
+    """The folder for one run at a time. Raises UserError where another holds it; a killed one holds nothing."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(workdir / ".lock", timeout=0)
+    try:
+        with lock:
+            yield
+    except filelock.Timeout:
+        raise UserError(
+            f"--workdir={workdir}: another evaluation is at work in it; wait for it, or name another folder"
+        ) from None
+
+
+def _check_ours(workdir: pathlib.Path) -> None:
+    """Raise UserError for a folder that holds something else than a run of this command."""
+    if workdir.is_dir() and any(workdir.iterdir()) and not (workdir / ".lock").is_file():
+        raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
 
 
 def _throw_away(workdir: pathlib.Path) -> None:
     """Remove what an earlier run left, and nothing that is not this command's."""
     from selfrag_jax.demo.evaluate import FOLDERS
 
-    if not workdir.is_dir() or not any(workdir.iterdir()):
-        return
-    if not (workdir / "config.json").is_file() or not (workdir / FOLDERS[0]).is_dir():
-        raise UserError(f"--restart: {workdir} is no run of this command; remove it yourself or name another")
     for name in FOLDERS:
         shutil.rmtree(workdir / name, ignore_errors=True)
     for pattern in ("config.json", "environment.json", "report.*", "answers.md", "process-*.log"):
