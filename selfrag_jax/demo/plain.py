@@ -210,11 +210,12 @@ def _calendar() -> list[Kind]:
 def _world() -> list[Kind]:
     lists, members = [], []
     for name, things in w.CATEGORIES.items():
-        members += [(thing, name) for thing in things]
+        called = "|".join(filter(None, (capitalise(_a(name)) + ".", w.CATEGORY_NAMES.get(name))))
+        members += [(thing, called) for thing in things]
         lists.append((_a(name), "|".join(things)))
     return [
         Kind("category", ("What kind of thing is this: {f}?", "Name the kind of thing: {f}",
-                          "Classify {f} in one word."), "{a}", tuple((t, capitalise(_a(n)) + ".") for t, n in members
+                          "Classify {f} in one word."), "{a}", tuple((t, called) for t, called in members
                                                                     if t not in ("orange", "violet"))),
         Kind("example", ("Name {f}.", "Give me an example of {f}.", "Think of {f} and name it."), "{a}", tuple(lists)),
         Kind("young", ("What is the young of {f} called?", "Name the young of {f}.",

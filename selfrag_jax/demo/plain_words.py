@@ -99,7 +99,7 @@ gentle:gently, simple:simply, perfect:perfectly, safe:safely, warm:warmly, proud
 """)
 YOUNG = pairs("""
 dog:puppy, cat:kitten, cow:calf, horse:foal, sheep:lamb, pig:piglet, goat:kid, duck:duckling, goose:gosling, hen:chick,
-bear:cub, lion:cub, deer:fawn, frog:tadpole, kangaroo:joey, swan:cygnet, owl:owlet, butterfly:caterpillar
+bear:cub, lion:cub, deer:fawn, frog:tadpole, kangaroo:joey, swan:cygnet, owl:owlet|chick, butterfly:caterpillar|larva
 """)
 SOUNDS = pairs("""
 dog:barks|woof|bark, cat:meows|purr|meow, cow:moos|moo, sheep:bleats|baa|bleat, horse:neighs|neigh|whinn,
@@ -144,6 +144,11 @@ CATEGORIES = {
     "flower": words("rose tulip daisy lily orchid violet sunflower poppy"),
     "sport": words("football tennis hockey golf swimming boxing rowing cricket"),
 }
+# What else a member of a category may be called.
+CATEGORY_NAMES = {
+    "instrument": "A musical instrument.", "colour": "A color.", "garment": "A piece of clothing.",
+    "drink": "A beverage.",
+}  # fmt: skip
 NOUNS = words("""
 apple banana chair table river garden window pencil flower bird road ship train letter teacher school hand friend
 song game ball shoe hat cup spoon plate bottle bridge mountain cloud star planet forest farmer lamp box clock coat door

@@ -57,6 +57,37 @@ yellow and white:light yellow, white and yellow:light yellow, red and green:brow
 """)
 
 
+_MORE_WORDS = w.words("""
+able acid aim air arch area army ash back bad ball band bank bar barn base bath beach bean beat bell belt bend best
+bill bit bite blow blue boat body bold bone boot bowl boy bread brick broom brown bulb burn bush cake calm camp can
+cap card care cart case cash cave chain chart cheek chef chin city clay cliff club coal coast coin comb cook cool copy
+corn cost crab crew crop crown cry cube curb dark date dawn day deal dear deck deed deep deer desk dew dig dirt dish
+dive dock doll dome dot down draw dress drip drop dry dust duty each east edge elm end envy even exit face fact fair
+fall far farm fast fat feed felt fern fig file film fin fire firm fit flag flat flood floor flow flute fog folk food
+foot fork form fort four frame free fruit fuel full fund fur gain gap gate gear gift girl goal goat gold grain grape
+grey grid grin grip grow gulf gun hail hair half hall ham harp hawk hay heap heat heel herb hill hint hip hive hole
+honey hook hope horn host hour hug hut idea inch ink iron isle ivy jail jaw job join joke jump kiss knee knot lace lad
+lake land lane last law lawn lead leap left lens lid lift lime line list loan lock loft log long loop loud love luck
+lump lung mail main mark mask mast mat meal meat mill mint mist mix mole month moss moth mud nail name neck need news
+nine noise noon nose note nut oar oats oil old open oven own pace pack page pain pair palm pan park part path peak
+pear peel pie pile pine pipe plan plum pole pond pool
+""")
+_MORE_MEMBERS = {
+    "A fruit.": "apricot fig papaya pineapple strawberry raspberry blueberry date lime coconut",
+    "An animal.": "fox deer mouse elephant monkey zebra giraffe camel donkey squirrel beaver panda",
+    "A colour.": "beige turquoise scarlet crimson navy maroon",
+    "A vegetable.": "broccoli cauliflower lettuce celery cucumber pumpkin radish asparagus",
+    "A tool.": "screwdriver pickaxe crowbar file spanner hoe sickle",
+    "An instrument.": "trombone clarinet oboe saxophone tuba banjo accordion harmonica",
+    "A garment.": "trousers blouse dress pullover cardigan vest apron shawl",
+    "A bird.": "parrot penguin stork heron seagull falcon hawk raven owlet woodpecker",
+    "A drink.": "wine beer cider soda smoothie",
+    "A vehicle.": "motorcycle lorry scooter tractor taxi ambulance",
+    "A flower.": "daffodil carnation iris pansy lilac marigold peony",
+    "A sport.": "basketball volleyball baseball rugby badminton fencing wrestling skiing",
+}
+
+
 def _numbers() -> dict[str, list[tuple[str, str]]]:
     pairs = [(i, j) for i in range(1, 100) for j in range(1, 100) if i != j]
     return {
@@ -69,13 +100,17 @@ def _numbers() -> dict[str, list[tuple[str, str]]]:
 def _words() -> dict[str, list[tuple[str, str]]]:
     rng = random.Random(11)
     tables = (w.PLURALS, w.OPPOSITES, w.SYNONYMS, w.PASTS, w.COMPARATIVES, w.YOUNG, w.SOUNDS)
-    every = sorted({f for table in tables for f, _ in table if f.isalpha()} | set(w.NOUNS) | set(w.SHORT_WORDS))
+    known = {f for table in tables for f, _ in table if f.isalpha()}
+    every = sorted({*known, *w.NOUNS, *w.SHORT_WORDS, *_MORE_WORDS})
     short = [word for word in every if len(word) <= 5]
     lists = [rng.sample(every, rng.choice((2, 3, 4))) for _ in range(1500)]
     phrases = [rng.sample(every, rng.choice((2, 3, 3, 4))) for _ in range(600)]
     return {
         "spell": [(word, "-".join(word)) for word in short],
         "repeat": [(word, f"{word} {word} {word}") for word in every],
+        "upper": [(word, word.upper()) for word in short],
+        "lower": [(word.upper(), word) for word in short],
+        "first_letter": [(word, word[0]) for word in every],
         "count_list": [(", ".join(t), w.NUMBER_WORDS[len(t)]) for t in lists],
         "reverse_list": [(", ".join(t), ", ".join(t[::-1])) for t in lists],
         "acronym": [(" ".join(t), "".join(word[0] for word in t).upper()) for t in phrases],
@@ -87,7 +122,9 @@ def more() -> dict[str, tuple[tuple[str, str], ...]]:
     """Fillings by kind, beside those of `plain.kinds` and without the held-out ones. Kinds that have none to add but
     were weak have an empty entry."""
     added: dict[str, list[tuple[str, str]]] = {
-        **_numbers(), **_words(), "number_word": [], "letter_after": [], "month_after": [], "adverb": list(_ADVERBS),
+        **_numbers(), **_words(), "number_word": [], "digits": [], "letter_after": [], "month_after": [],
+        "adverb": list(_ADVERBS),
+        "category": [(member, name) for name, members in _MORE_MEMBERS.items() for member in members.split()],
         "synonym": list(_SYNONYMS), "tool": list(_TOOLS), "mix": list(_MIXES),
         "sound": [(f"{'an' if f[0] in 'aeiou' else 'a'} {f}", a) for f, a in _SOUNDS],
         "young": [tuple(f"{'an' if x[0] in 'aeiou' else 'a'} {x}" for x in pair) for pair in _YOUNG],  # type: ignore[misc]
@@ -103,7 +140,7 @@ def more() -> dict[str, tuple[tuple[str, str], ...]]:
     return found
 
 
-_ASK_KNOWLEDGE = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb"})
+_ASK_KNOWLEDGE = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb", "category"})
 
 
 @functools.cache
@@ -118,7 +155,11 @@ def _all_fillings(key: str) -> tuple[tuple[str, str], ...]:
     return tuple(f for f in kind.fillings if not filling_held_out(kind, f[0])) + more().get(key, ())
 
 
-def random_practice(rng: random.Random) -> PlainTask:
-    """A training task of a random kind, weak kinds more often, its filling from the kind's own and `more`."""
+def random_practice(rng: random.Random, count: int) -> list[PlainTask]:
+    """Up to `count` training tasks of one random kind, weak kinds more often; fillings from the kind's own and `more`.
+
+    Several of a kind, since what they have in common is learnt where it is all that they have in common.
+    """
     kind = rng.choices(kinds(), _weights())[0]
-    return task(kind, rng.choice(_all_fillings(kind.key)), rng)
+    fillings = _all_fillings(kind.key)
+    return [task(kind, filling, rng) for filling in rng.sample(fillings, min(count, len(fillings)))]

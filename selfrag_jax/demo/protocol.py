@@ -10,7 +10,7 @@ from selfrag_jax.config import Config
 from selfrag_jax.data.rows import Row
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.passages import WORDINGS, Wording, passages
-from selfrag_jax.demo.rows import labelled_rows
+from selfrag_jax.demo.rows import Recipe, labelled_rows
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import Cell
 from selfrag_jax.files import read_jsonl, write_jsonl
@@ -113,7 +113,7 @@ def write_labelled(config: Config, folder: pathlib.Path) -> dict[tuple[str, Word
         for wording in WORDINGS:
             path = folder / f"{group}-{wording}.jsonl"
             count, seed = config.evaluate.labelled, config.evaluate.seed + 1
-            write_jsonl(path, labelled_rows("heldout", seed, count, wording, {kind: 1.0}, NEAR_MISSES))
+            write_jsonl(path, labelled_rows("heldout", seed, count, wording, Recipe({kind: 1.0}, NEAR_MISSES)))
             found[group, wording] = path
     return found
 

@@ -66,6 +66,7 @@ class Question:
     needs_retrieval: bool = True
     form: str = ""  # of options: the question with {a} to {d} in it; of long ones: "tell" or "both"
     options: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # the values that the question names: the options, or the one that is claimed
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -135,12 +136,13 @@ def boolean_pair(
     form = rng.choice(wordings(TRUE_FALSE, "ask", wording))
     fact = statement(entity, relation)
 
-    def asked(claim: str, verdict: str) -> Question:
+    def asked(value: str, verdict: str) -> Question:
         answer = f"{fact.removesuffix('.')}, so this is {verdict}."
-        instruction = form.format(s=claim)
-        return _question(entity, "boolean", (key,), instruction, answer, ((verdict.capitalize(),),), wording)
+        instruction = form.format(s=statement(entity, relation, value))
+        made = _question(entity, "boolean", (key,), instruction, answer, ((verdict.capitalize(),),), wording)
+        return dataclasses.replace(made, named=(value,))
 
-    return asked(fact, "true"), asked(statement(entity, relation, wrong[0]), "false")
+    return asked(entity.facts[key], "true"), asked(wrong[0], "false")
 
 
 def options_question(entity: Entity, key: str, rng: random.Random, wording: Wording = "train") -> Question | None:
@@ -161,7 +163,7 @@ def _with_options(entity: Entity, key: str, form: str, options: Sequence[str], w
     answer = f"{statement(entity, RELATIONS[key]).removesuffix('.')}, so the answer is {letter}."
     instruction = form.format(**dict(zip("abcd", options, strict=True)))
     made = _question(entity, "options", (key,), instruction, answer, ((f"{letter}.",),), wording)
-    return dataclasses.replace(made, form=form, options=tuple(options))
+    return dataclasses.replace(made, form=form, options=tuple(options), named=tuple(options))
 
 
 def moved_options(question: Question, rng: random.Random) -> Question:

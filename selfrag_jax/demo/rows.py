@@ -76,9 +76,9 @@ MIX = {
 # The same for a second training, which is about what the first leaves weak: labels that turn on one fact, and plain
 # instructions. The rest is there so as not to be forgotten.
 HARD_MIX = {
-    "short": 16, "boolean": 5, "options": 5, "both": 5, "long": 6, "verify": 44, "note": 3, "practice": 70,
+    "short": 14, "boolean": 16, "options": 12, "both": 5, "long": 6, "verify": 26, "note": 4, "practice": 30,
 }  # fmt: skip
-HARD_MISSES = {"same": 50, "similar": 25, "kind": 20, "other": 5}  # as `world.MISS_MIX`
+HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
 # Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
 # rows drawn apart it stood at chance after 150 steps.
@@ -86,12 +86,15 @@ TWINS = {"short": 1.0, "boolean": 0.2, "options": 0.3, "long": 0.5, "verify": 0.
 # How often a row is followed by its contrast: the same passage and form, another verdict. Of a claim one value is
 # changed; options change places.
 CONTRASTS = {"boolean": 0.75, "options": 0.6, "verify": 0.9}
+HARD_TWINS = TWINS | {"boolean": 1.0, "options": 1.0}  # closed questions too: an index finds what states their values
+HARD_CONTRASTS = CONTRASTS | {"boolean": 0.5, "options": 0.4}
 # What a dictated statement and its contrast are, in parts: how many facts each joins, and their IsSup.
 VERIFY_MIX = {(1, FULLY, NO_SUPPORT): 36, (2, FULLY, PARTIALLY): 36, (2, PARTIALLY, NO_SUPPORT): 28}
 VERIFIED_UTILITY = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}  # index into ISUSE
 VERIFY = ("Repeat this statement and check it: {s}", "Check this statement against a source and repeat it: {s}",
           "Verify by repeating: {s}", "Is there support for this? Repeat it: {s}",
           "Copy the next sentence and judge it by the evidence: {s}")  # fmt: skip
+PRACTISED = 4  # plain instructions of one kind in a draw of practice
 SAME_AGAIN = 0.15  # of answers with a second retrieval: it brings nothing new, and the passage is irrelevant by then
 ONE_SIDED = 0.2  # of long answers: they stop after the first passage
 
@@ -139,15 +142,23 @@ def _unaided(task: plain.PlainTask) -> Made:
 class RowMaker:
     """Draws rows of one side of the split in one wording; a method for each kind of row, named as in `MIX`."""
 
-    def __init__(self, rng: random.Random, side: str, wording: Wording, misses: Mapping[str, float] = MISS_MIX):
-        self.rng, self.side, self.wording, self.misses = rng, side, wording, misses
+    def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
+        self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
         self.world = world(side, wording)
 
-    def _with_twin(self, kind: str, row: Made, entity: Entity, relations: tuple[str, ...], lack: str) -> Drawn:
-        """A row and, as often as `TWINS` says, the same question with a passage that misses; `lack` says what of."""
-        if self.rng.random() >= TWINS[kind]:
+    def _with_twin(
+        self,
+        kind: str,
+        row: Made,
+        entity: Entity,
+        relations: tuple[str, ...],
+        lack: str,
+        named: tuple[str, ...] = (),
+    ) -> Drawn:
+        """A row and, as often as the recipe says, the same question with a passage that misses; `lack` says what of."""
+        if self.rng.random() >= self.recipe.twins[kind]:
             return [row]
-        missing = self.world.irrelevant(entity, relations, self.rng, self.misses)
+        missing = self.world.irrelevant(entity, relations, self.rng, self.recipe.misses, named)
         return [row, Made(row.instruction, f"{fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
     def short(self) -> Drawn:
@@ -161,20 +172,23 @@ class RowMaker:
         pair = boolean_pair(entity, relation, self.rng, self.wording)
         if pair is None:
             return []
-        one, other = (_answered(question, p) for question in self.rng.sample(pair, 2))
-        if self.rng.random() < CONTRASTS["boolean"]:
+        asked = self.rng.sample(pair, 2)
+        one, other = (_answered(question, p) for question in asked)
+        if self.rng.random() < self.recipe.contrasts["boolean"]:
             return [one, dataclasses.replace(other, variant="contrast")]
-        return self._with_twin("boolean", one, entity, (relation,), UNTOLD)
+        return self._with_twin("boolean", one, entity, (relation,), UNTOLD, asked[0].named)
 
     def options(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
         question = options_question(entity, relation, self.rng, self.wording)
         if question is None:
             return []
-        if self.rng.random() < CONTRASTS["options"]:
+        row = _answered(question, p)
+        if self.rng.random() < self.recipe.contrasts["options"]:
             moved = moved_options(question, self.rng)
-            return [_answered(question, p), dataclasses.replace(_answered(moved, p), variant="contrast")]
-        return self._with_twin("options", _answered(question, p), entity, (relation,), _not_given(entity, relation))
+            return [row, dataclasses.replace(_answered(moved, p), variant="contrast")]
+        lack = _not_given(entity, relation)
+        return self._with_twin("options", row, entity, (relation,), lack, question.named)
 
     def both(self) -> Drawn:
         """Two named facts: Continue if the first one's passage states the second, else a second retrieval."""
@@ -216,7 +230,7 @@ class RowMaker:
 
     def _long_row(self, entity: Entity, output: str) -> Drawn:
         row = Made(long_question(entity, self.rng, self.wording).instruction, output)
-        if self.rng.random() >= TWINS["long"]:
+        if self.rng.random() >= self.recipe.twins["long"]:
             return [row]
         p = self.world.about_another(entity, self.rng)
         lack = f"The passage is not about {entity.name}."
@@ -243,7 +257,7 @@ class RowMaker:
             said = joined(*((wrong if key in false else truth)[key] for key in order))
             output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[VERIFIED_UTILITY[label]]}"
             rows.append(Made(form.format(s=said), output, "contrast" if rows else ""))
-        if self.rng.random() < CONTRASTS["verify"]:
+        if self.rng.random() < self.recipe.contrasts["verify"]:
             return rows
         return self._with_twin("verify", rows[0], entity, told, UNTOLD)
 
@@ -262,18 +276,30 @@ class RowMaker:
         return [_unaided(plain.random_task(self.rng, self.side, self.wording))]
 
     def practice(self) -> Drawn:
-        return [_unaided(practice.random_practice(self.rng))]
+        """Four plain instructions of one kind, packed together as contrasts are."""
+        made = map(_unaided, practice.random_practice(self.rng, PRACTISED))
+        return [dataclasses.replace(row, variant="contrast" if n else "") for n, row in enumerate(made)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """The proportions that rows are drawn in."""
+
+    mix: Mapping[str, float] = dataclasses.field(default_factory=lambda: MIX)
+    misses: Mapping[str, float] = dataclasses.field(default_factory=lambda: MISS_MIX)
+    twins: Mapping[str, float] = dataclasses.field(default_factory=lambda: TWINS)
+    contrasts: Mapping[str, float] = dataclasses.field(default_factory=lambda: CONTRASTS)
+
+
+# Those of the training rows, by the name that `config.data.rows` gives.
+RECIPES = {"demo": Recipe(), "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS)}
+SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows that the committed adapter was trained on, as its two configs say
 
 
 def labelled_rows(
-    side: str,
-    seed: int,
-    count: int,
-    wording: Wording = "train",
-    mix: Mapping[str, float] = MIX,
-    misses: Mapping[str, float] = MISS_MIX,
+    side: str, seed: int, count: int, wording: Wording = "train", recipe: Recipe = RECIPES["demo"]
 ) -> Iterator[dict[str, str]]:
-    """`count` different rows about one side of the split, in the proportions of `mix`, fixed by the seed.
+    """`count` different rows about one side of the split, in the proportions of a recipe, fixed by the seed.
 
     A row's twin or contrast follows it. The rows of one draw have one id before its "#" and are packed together.
 
@@ -283,10 +309,10 @@ def labelled_rows(
     if side == "train" and wording != "train":
         raise UserError("training rows have no held-out wordings; leave --wording out, or set --side=heldout")
     rng = random.Random(seed)
-    maker = RowMaker(rng, side, wording, misses)
+    maker = RowMaker(rng, side, wording, recipe)
     seen: set[tuple[str, str]] = set()
     while len(seen) < count:
-        kind = pick(mix, rng)
+        kind = pick(recipe.mix, rng)
         made = getattr(maker, kind)()
         texts = {(row.instruction, row.output) for row in made}
         if seen & texts or (side == "train" and any(mentions("\n".join(text)) for text in texts)):
@@ -300,12 +326,6 @@ def labelled_rows(
             }  # fmt: skip
 
 
-# The training rows by the name that `config.data.rows` gives: how kinds and misses are mixed.
-RECIPES = {"demo": (MIX, MISS_MIX), "demo_hard": (HARD_MIX, HARD_MISSES)}
-SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows that the committed adapter was trained on, as its two configs say
-
-
 def training_rows(seed: int = 0, count: int = ROWS, recipe: str = "demo") -> Iterator[dict[str, str]]:
     """`count` different training rows of one of `RECIPES`, the same for a seed on every machine."""
-    mix, misses = RECIPES[recipe]
-    return labelled_rows("train", seed, count, mix=mix, misses=misses)
+    return labelled_rows("train", seed, count, recipe=RECIPES[recipe])

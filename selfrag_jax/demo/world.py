@@ -3,12 +3,13 @@
 import functools
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from selfrag_jax.demo.distractors import similar_entities
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.names import fold
 from selfrag_jax.demo.passages import Passage, Wording, passages
 from selfrag_jax.demo.split import held_out, mentions
 
@@ -18,7 +19,8 @@ ENTITY_MIX = {"country": 30, "city": 26, "airport": 26, "element": 18}
 RELATION_WEIGHT = {"capital": 3.0}  # relative to 1 for every other relation of the kind
 # How an irrelevant passage misses, in parts: of the same entity, without the fact; with the same fact of an entity of
 # similar name; with the same fact of any entity of the kind; of another kind. Far misses are many because little is
-# learnt from near ones before a model tells the far ones.
+# learnt from near ones before a model tells the far ones. A recipe may also have "value": of another entity, with a
+# value that the question names, which is what an index finds for "People in the Maldives officially use Dutch".
 MISS_MIX = {"same": 15, "similar": 15, "kind": 45, "other": 25}
 
 Key = TypeVar("Key")
@@ -38,6 +40,7 @@ class World:
         self.by_relation: dict[str, list[tuple[Entity, Passage]]] = defaultdict(list)
         self.by_entity: dict[str, list[Passage]] = defaultdict(list)
         self.by_kind: dict[str, list[Passage]] = defaultdict(list)
+        self.by_value: dict[str, list[tuple[Entity, Passage]]] = defaultdict(list)
         for p in passages(wording):
             if p.entity in mine and not (side == "train" and mentions(f"{p.title}\n{p.text}")):
                 entity = mine[p.entity]
@@ -45,6 +48,7 @@ class World:
                 self.by_kind[entity.kind].append(p)
                 for relation in p.relations:
                     self.by_relation[relation].append((entity, p))
+                    self.by_value[entity.facts[relation]].append((entity, p))
         self.relations: dict[str, list[str]] = defaultdict(list)  # by kind of entity
         for relation, pairs in self.by_relation.items():
             self.relations[pairs[0][0].kind].append(relation)
@@ -64,7 +68,12 @@ class World:
         """An entity with at least two passages."""
         return rng.choice(self.rich[pick(ENTITY_MIX, rng)])
 
-    def _candidates(self, miss: str, entity: Entity, relations: tuple[str, ...], rng: random.Random) -> list[Passage]:
+    def _candidates(
+        self, miss: str, entity: Entity, relations: tuple[str, ...], rng: random.Random, named: Sequence[str] = ()
+    ) -> list[Passage]:
+        if miss == "value":
+            pairs = [pair for value in named for pair in self.by_value.get(value, ())]
+            return [p for e, p in pairs if fold(e.title) != fold(entity.title)]
         if miss == "other":
             return self.by_kind[rng.choice([kind for kind in sorted(self.by_kind) if kind != entity.kind])]
         if miss == "same":
@@ -75,11 +84,17 @@ class World:
         return [p for e, p in rng.choices(self.by_relation[relations[0]], k=8) if e.key != entity.key]
 
     def irrelevant(
-        self, entity: Entity, relations: tuple[str, ...], rng: random.Random, misses: Mapping[str, float] = MISS_MIX
+        self,
+        entity: Entity,
+        relations: tuple[str, ...],
+        rng: random.Random,
+        misses: Mapping[str, float] = MISS_MIX,
+        named: Sequence[str] = (),
     ) -> Passage:
-        """A passage that states none of the relations of the entity, drawn by `misses`."""
+        """A passage that states none of the relations of the entity, drawn by `misses`; `named` are the values that a
+        question names."""
         for miss in (pick(misses, rng), "similar", "same", "kind"):
-            found = self._candidates(miss, entity, relations, rng)
+            found = self._candidates(miss, entity, relations, rng, named)
             if found:
                 return rng.choice(found)
         return rng.choice(self._candidates("other", entity, relations, rng))

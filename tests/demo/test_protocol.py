@@ -8,7 +8,7 @@ import pytest
 from configs.demo import get_config
 from selfrag_jax.demo import protocol
 from selfrag_jax.demo.labels import parts, texts_of
-from selfrag_jax.demo.rows import labelled_rows
+from selfrag_jax.demo.rows import Recipe, labelled_rows
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.metrics import is_right
 from selfrag_jax.files import read_jsonl
@@ -77,7 +77,7 @@ def test_the_held_out_corpus_keeps_its_date_unless_it_changes(config):
 @pytest.mark.parametrize(("group", "kind"), protocol.LABELLED.items())
 def test_labelled_rows_are_told_apart_by_how_they_miss(group, kind):
     """The parts cover every row that has the label, and each holds what its name says."""
-    rows = list(labelled_rows("heldout", 3, 200, "train", {kind: 1.0}, protocol.NEAR_MISSES))
+    rows = list(labelled_rows("heldout", 3, 200, "train", Recipe({kind: 1.0}, protocol.NEAR_MISSES)))
     readings = [{"id": row["id"], "gold": 1, "said": 1} for row in rows if texts_of(row, group) is not None]
     found = parts(group, rows, readings, "train")
     assert sum(map(len, found.values())) == len(readings) and all(all(hits) for hits in found.values())

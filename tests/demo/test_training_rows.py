@@ -13,7 +13,7 @@ from selfrag_jax.demo import plain, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import CONTRASTS, RECIPES, SEEDS, TWINS, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.rows import RECIPES, SEEDS, VERIFY, labelled_rows, training_rows
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -244,7 +244,8 @@ def test_no_held_out_question_form_in_training(rows):
 def test_mix_and_determinism(rows, recipe):
     # Of the first rows: later on most short plain instructions are there already, and none is drawn twice.
     share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows[:2000])
-    mix, _ = RECIPES[recipe]
+    wanted = RECIPES[recipe]
+    mix = wanted.mix
     for kind, parts in mix.items():
         assert share[kind] / sum(share[k] for k in mix) == pytest.approx(parts / sum(mix.values()), abs=0.035), kind
     share = Counter(row["dataset_name"].removeprefix("demo_") for row in rows)
@@ -252,10 +253,10 @@ def test_mix_and_determinism(rows, recipe):
     def about(often: float, count: int) -> object:
         return pytest.approx(often, abs=max(0.05, 3 * (often * (1 - often) / max(count, 1)) ** 0.5))
 
-    for kind, often in TWINS.items():
+    for kind, often in wanted.twins.items():
         alone = share[kind] - share[f"{kind}_contrast"]  # a row has a twin or a contrast
         assert share[f"{kind}_irrelevant"] / max(alone, 1) == about(often, alone), kind
-    for kind, often in CONTRASTS.items():
+    for kind, often in wanted.contrasts.items():
         assert share[f"{kind}_contrast"] / share[kind] == about(often, share[kind]), kind
     tokens = Counter(re.findall("|".join(map(re.escape, reflection.REFLECTION)), " ".join(r["output"] for r in rows)))
     assert set(tokens) == set(reflection.REFLECTION)
