@@ -16,7 +16,7 @@ def get_config() -> Config:
     config.data.sequence_length = 256
     config.data.batch_size = 4
 
-    config.train.steps = 600
+    config.train.steps = 500
     config.train.learning_rate = 1e-3
     config.train.lora_rank = 8
     config.train.lora_alpha = 16.0
