@@ -43,6 +43,7 @@ from selfrag_jax.demo.questions import (
     statement,
 )
 from selfrag_jax.demo.relations import RELATIONS
+from selfrag_jax.demo.sheets import VARIANTS, sheet
 from selfrag_jax.demo.split import mentions
 from selfrag_jax.demo.world import MISS_MIX, pick, world
 from selfrag_jax.errors import UserError
@@ -131,10 +132,6 @@ def _not_given(entity: Entity, relation: str) -> str:
     return f"The passage does not give {RELATIONS[relation].noun.format(x=entity.name)}."
 
 
-def _answered(question: Question, p: Passage) -> Made:
-    return Made(question.instruction, f"{fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}")
-
-
 def _unaided(task: plain.PlainTask) -> Made:
     return Made(task.instruction, f"{NO_RETRIEVAL}{task.answer}{ISUSE[4]}")
 
@@ -145,6 +142,23 @@ class RowMaker:
     def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
         self.world = world(side, wording)
+        self._shown: dict[str, Passage] = {}  # how passages look in the rows of the draw that is under way
+
+    def draw(self, kind: str) -> Drawn:
+        """One draw of a kind."""
+        self._shown.clear()
+        return getattr(self, kind)()
+
+    def _fenced(self, p: Passage) -> str:
+        """A passage as it is shown: as it stands, or as often as the recipe says as a sheet; alike in all rows of a
+        draw."""
+        if self.recipe.sheets and p.id not in self._shown:
+            drawn = self.rng.random() < self.recipe.sheets
+            self._shown[p.id] = sheet(p, self.rng.randrange(VARIANTS)) if drawn else p
+        return fenced(self._shown.get(p.id, p))
+
+    def _answered(self, question: Question, p: Passage) -> Made:
+        return Made(question.instruction, f"{self._fenced(p)}{RELEVANT}{question.answer}{FULLY}{ISUSE[4]}")
 
     def _with_twin(
         self,
@@ -159,12 +173,12 @@ class RowMaker:
         if self.rng.random() >= self.recipe.twins[kind]:
             return [row]
         missing = self.world.irrelevant(entity, relations, self.rng, self.recipe.misses, named)
-        return [row, Made(row.instruction, f"{fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
+        return [row, Made(row.instruction, f"{self._fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
     def short(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
         question = short_question(entity, relation, self.rng, self.wording)
-        return self._with_twin("short", _answered(question, p), entity, (relation,), _not_given(entity, relation))
+        return self._with_twin("short", self._answered(question, p), entity, (relation,), _not_given(entity, relation))
 
     def boolean(self) -> Drawn:
         """A claim, and often its contrast: the same words with another value, so that one of the two is true."""
@@ -173,7 +187,7 @@ class RowMaker:
         if pair is None:
             return []
         asked = self.rng.sample(pair, 2)
-        one, other = (_answered(question, p) for question in asked)
+        one, other = (self._answered(question, p) for question in asked)
         if self.rng.random() < self.recipe.contrasts["boolean"]:
             return [one, dataclasses.replace(other, variant="contrast")]
         return self._with_twin("boolean", one, entity, (relation,), UNTOLD, asked[0].named)
@@ -183,10 +197,10 @@ class RowMaker:
         question = options_question(entity, relation, self.rng, self.wording)
         if question is None:
             return []
-        row = _answered(question, p)
+        row = self._answered(question, p)
         if self.rng.random() < self.recipe.contrasts["options"]:
             moved = moved_options(question, self.rng)
-            return [row, dataclasses.replace(_answered(moved, p), variant="contrast")]
+            return [row, dataclasses.replace(self._answered(moved, p), variant="contrast")]
         lack = _not_given(entity, relation)
         return self._with_twin("options", row, entity, (relation,), lack, question.named)
 
@@ -198,17 +212,17 @@ class RowMaker:
         asked = both_question(entity, (keys[0], keys[1]), self.rng, self.wording)
         first = self.rng.choice([p for p in owned if set(keys) & set(p.relations)])
         here = [k for k in keys if k in first.relations]
-        said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
+        said = f"{self._fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
         if len(here) == 2:
             more = f"{CONTINUE}{statement(entity, RELATIONS[here[1]])}{FULLY}{ISUSE[4]}"
             return [Made(asked.instruction, said + more)]
         other = keys[1 - keys.index(here[0])]
         if self.rng.random() < SAME_AGAIN:
             lacking = first if self.rng.random() < 0.5 else self.world.irrelevant(entity, (other,), self.rng)
-            more = f"{fenced(lacking)}{IRRELEVANT}{_not_given(entity, other)}{ISUSE[2]}"
+            more = f"{self._fenced(lacking)}{IRRELEVANT}{_not_given(entity, other)}{ISUSE[2]}"
             return [Made(asked.instruction, said + more)]
         second = self.rng.choice([p for p in owned if other in p.relations])
-        more = f"{fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}"
+        more = f"{self._fenced(second)}{RELEVANT}{statement(entity, RELATIONS[other])}{FULLY}{ISUSE[4]}"
         return [Made(asked.instruction, said + more)]
 
     def long(self) -> Drawn:
@@ -216,7 +230,7 @@ class RowMaker:
         entity = self.world.draw_rich(self.rng)
         first, second = self.rng.sample(self.world.by_entity[entity.key], 2)
         one, two, *_ = first.relations
-        said = f"{fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
+        said = f"{self._fenced(first)}{RELEVANT}{statement(entity, RELATIONS[one])}{FULLY}"
         said += f"{CONTINUE}{statement(entity, RELATIONS[two])}{FULLY}"
         if self.rng.random() < ONE_SIDED:
             return self._long_row(entity, said + ISUSE[3])
@@ -224,9 +238,9 @@ class RowMaker:
             used_up = len(first.relations) == 2 and self.rng.random() < 0.5
             lacking = first if used_up else self.world.about_another(entity, self.rng)
             more = f"The passage says nothing more about {entity.name}."
-            return self._long_row(entity, f"{said}{fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}")
+            return self._long_row(entity, f"{said}{self._fenced(lacking)}{IRRELEVANT}{more}{ISUSE[3]}")
         third = statement(entity, RELATIONS[second.relations[0]])
-        return self._long_row(entity, f"{said}{fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}")
+        return self._long_row(entity, f"{said}{self._fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}")
 
     def _long_row(self, entity: Entity, output: str) -> Drawn:
         row = Made(long_question(entity, self.rng, self.wording).instruction, output)
@@ -234,7 +248,7 @@ class RowMaker:
             return [row]
         p = self.world.about_another(entity, self.rng)
         lack = f"The passage is not about {entity.name}."
-        return [row, Made(row.instruction, f"{fenced(p)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
+        return [row, Made(row.instruction, f"{self._fenced(p)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
     def verify(self) -> Drawn:
         """A dictated statement, judged against a passage on it, and its contrast: one value of it changed."""
@@ -255,7 +269,7 @@ class RowMaker:
             if not set(false) <= set(wrong):
                 return []
             said = joined(*((wrong if key in false else truth)[key] for key in order))
-            output = f"{fenced(p)}{RELEVANT}{said}{label}{ISUSE[VERIFIED_UTILITY[label]]}"
+            output = f"{self._fenced(p)}{RELEVANT}{said}{label}{ISUSE[VERIFIED_UTILITY[label]]}"
             rows.append(Made(form.format(s=said), output, "contrast" if rows else ""))
         if self.rng.random() < self.recipe.contrasts["verify"]:
             return rows
@@ -289,10 +303,11 @@ class Recipe:
     misses: Mapping[str, float] = dataclasses.field(default_factory=lambda: MISS_MIX)
     twins: Mapping[str, float] = dataclasses.field(default_factory=lambda: TWINS)
     contrasts: Mapping[str, float] = dataclasses.field(default_factory=lambda: CONTRASTS)
+    sheets: float = 0.0  # how often a passage is shown as a fact sheet
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.
-RECIPES = {"demo": Recipe(), "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS)}
+RECIPES = {"demo": Recipe(), "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35)}
 SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows that the committed adapter was trained on, as its two configs say
 
 
@@ -313,7 +328,7 @@ def labelled_rows(
     seen: set[tuple[str, str]] = set()
     while len(seen) < count:
         kind = pick(recipe.mix, rng)
-        made = getattr(maker, kind)()
+        made = maker.draw(kind)
         texts = {(row.instruction, row.output) for row in made}
         if seen & texts or (side == "train" and any(mentions("\n".join(text)) for text in texts)):
             continue

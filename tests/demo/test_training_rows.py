@@ -14,6 +14,7 @@ from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 from selfrag_jax.demo.rows import RECIPES, SEEDS, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.sheets import VARIANTS, sheet
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -24,7 +25,9 @@ SEGMENT = re.compile(
 
 @pytest.fixture(scope="module")
 def corpus():
-    return {(p.title, p.text): p for wording in WORDINGS for p in passages(wording)}
+    prose = [p for wording in WORDINGS for p in passages(wording)]
+    sheets = [sheet(p, variant) for p in passages() for variant in range(VARIANTS)]
+    return {(p.title, p.text): p for p in (*prose, *sheets)}
 
 
 VERDICT = re.compile(r", so (?:this is (true|false)|the answer is ([A-D]))\.$")
