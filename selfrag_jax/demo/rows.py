@@ -77,7 +77,7 @@ MIX = {
 # The same for a second training, which is about what the first leaves weak: labels that turn on one fact, and plain
 # instructions. The rest is there so as not to be forgotten.
 HARD_MIX = {
-    "short": 14, "boolean": 16, "options": 12, "both": 5, "long": 6, "verify": 26, "note": 4, "practice": 30,
+    "short": 14, "boolean": 16, "options": 12, "both": 5, "long": 6, "verify": 26, "note": 4, "practice": 36,
 }  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
@@ -116,7 +116,7 @@ def joined(first: str, second: str = "") -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-    """One row before it has a number; `variant` tells a twin ("irrelevant") or a contrast from the row itself."""
+    """One row before it has a number; `variant` tells what follows a row ("irrelevant", "contrast", "more") from it."""
 
     instruction: str
     output: str
@@ -142,6 +142,7 @@ class RowMaker:
     def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
         self.world = world(side, wording)
+        self._practised: set[str] = set()
         self._shown: dict[str, Passage] = {}  # how passages look in the rows of the draw that is under way
 
     def draw(self, kind: str) -> Drawn:
@@ -290,9 +291,11 @@ class RowMaker:
         return [_unaided(plain.random_task(self.rng, self.side, self.wording))]
 
     def practice(self) -> Drawn:
-        """Four plain instructions of one kind, packed together as contrasts are."""
-        made = map(_unaided, practice.random_practice(self.rng, PRACTISED))
-        return [dataclasses.replace(row, variant="contrast" if n else "") for n, row in enumerate(made)]
+        """Up to four plain instructions of one kind, packed together; those that were given before are left out."""
+        tasks = practice.random_practice(self.rng, PRACTISED)
+        fresh = [task for task in tasks if task.instruction not in self._practised]
+        self._practised |= {task.instruction for task in fresh}
+        return [dataclasses.replace(_unaided(task), variant="more" if n else "") for n, task in enumerate(fresh)]
 
 
 @dataclasses.dataclass(frozen=True)

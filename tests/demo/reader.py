@@ -10,9 +10,10 @@ from collections import defaultdict
 
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.questions import ASK_NOUN, CHOOSE, TRUE_FALSE
+from selfrag_jax.demo.questions import ASK_NOUN, CHOOSE, TRUE_FALSE, label
 from selfrag_jax.demo.relations import AIRPORT, CITY, COUNTRY, ELEMENT, Relation
 from selfrag_jax.demo.rows import VERIFY
+from selfrag_jax.demo.sheets import TITLES
 
 OF_KIND = {"country": COUNTRY, "city": CITY, "airport": AIRPORT, "element": ELEMENT}
 
@@ -28,8 +29,20 @@ def within(text: str, made: str) -> bool:
     return re.search(rf"(?:^|[.!?:] ){re.escape(made)}(?: |$)", text) is not None
 
 
-def states(text: str, entity: Entity, relation: Relation, value: str | None = None) -> bool:
-    """Whether the text is about the entity (its first sentence names it so) and says this of it, truly or not."""
+def on_sheet(title: str, text: str, entity: Entity, relation: Relation, value: str) -> bool:
+    """Whether a fact sheet headed so gives the value under the relation's name, or under a title that names it."""
+    name, gap, end = re.escape(value), r"(?:^|; | \| | )", r"(?:$|; | \| | )"
+    heads = {form.replace("{x}", entity.name).casefold() for form in TITLES}
+    nouns = {one.noun.replace("{x}", entity.name).removeprefix("the ").casefold(): one for one in OF_KIND[entity.kind]}
+    if nouns.get(title.casefold()) is relation and re.match(f"(?:name: )?{name}{end}", text):
+        return True
+    called = re.escape(label(relation).removeprefix("the ").replace(" {x}", " it"))
+    return title.casefold() in heads | nouns.keys() and re.search(f"{gap}{called}: {name}{end}", text) is not None
+
+
+def states(text: str, entity: Entity, relation: Relation, value: str | None = None, title: str = "") -> bool:
+    """Whether the text is about the entity (its first sentence names it so, or its title where it is a fact sheet) and
+    says this of it, truly or not."""
     about = any(
         text.startswith(sentence(template, entity, entity.facts[one.key]))
         for one in OF_KIND[entity.kind]
@@ -38,7 +51,10 @@ def states(text: str, entity: Entity, relation: Relation, value: str | None = No
     )
     value = entity.facts.get(relation.key) if value is None else value
     ways = (*relation.full, *relation.short, relation.answer)
-    return about and value is not None and any(within(text, sentence(way, entity, value)) for way in ways)
+    if value is None:
+        return False
+    prose = about and any(within(text, sentence(way, entity, value)) for way in ways)
+    return prose or (title != "" and on_sheet(title, text, entity, relation, value))
 
 
 @functools.cache

@@ -9,11 +9,12 @@ from selfrag_jax.demo.facts import by_key
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.demo.rows import labelled_rows
+from selfrag_jax.demo.sheets import VARIANTS, sheet
 from tests.demo.reader import asked, states
 
 LABEL = {0: "[No support / Contradictory]", 1: "[Partially supported]", 2: "[Fully supported]"}
 FIRST = re.compile(
-    r"\[Retrieval\]<paragraph>[^\n]+\n(?P<text>[^\n]+)</paragraph>\[(?P<rel>\w+)\](?P<said>[^\[]+)(?P<sup>\[[^\]]+\])"
+    r"\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>\[(?P<rel>\w+)\](?P<said>[^\[]+)(?P<sup>\[[^\]]+\])"
 )
 
 
@@ -23,6 +24,19 @@ def test_passages_state_what_they_are_said_to_state(wording):
         entity = by_key()[passage.entity]
         told = {key for key in entity.facts if key in RELATIONS and states(passage.text, entity, RELATIONS[key])}
         assert told == set(passage.relations), passage
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_sheets_state_what_they_are_said_to_state(variant):
+    for passage in passages()[::11]:
+        shown, entity = sheet(passage, variant), by_key()[passage.entity]
+        told = {
+            key
+            for key in entity.facts
+            if key in RELATIONS and states(shown.text, entity, RELATIONS[key], title=shown.title)
+        }
+        assert told == set(passage.relations), shown
+        assert not any(states(shown.text, entity, RELATIONS[key], "Atlantis", shown.title) for key in passage.relations)
 
 
 def check(rows) -> Counter:
@@ -35,14 +49,17 @@ def check(rows) -> Counter:
         facts = asked(kind, row["instruction"])
         assert facts and all(facts), row
         # Names are shared, so a fact has several readings; one that the passage bears out makes it relevant.
-        told = [any(states(first["text"], e, r) for e, r, _ in readings) for readings in facts]
+        title, text = first["title"], first["text"]
+        told = [any(states(text, e, r, title=title) for e, r, _ in readings) for readings in facts]
         relevant = any(told) if kind == "verify" else all(told)
         assert first["rel"] == ("Relevant" if relevant else "Irrelevant"), row
         seen[first["rel"]] += 1
         if not relevant:
             continue
         if kind == "verify":
-            true = [any(v and states(first["text"], e, r, v) for e, r, v in readings) for readings in facts]
+            true = [
+                any(v and states(first["text"], e, r, v, first["title"]) for e, r, v in readings) for readings in facts
+            ]
             share = 2 * sum(true) // len(true) if all(true) or not any(true) else 1
         else:
             said = re.sub(r", so (?:this is|the answer is) .+", ".", first["said"])
