@@ -38,7 +38,7 @@ from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import ALONE, Engines, Process, joined, run_cell, run_derived, run_retrieval, seconds
 from selfrag_jax.evaluation.environment import environment
 from selfrag_jax.files import read_jsonl, write_jsonl, write_text
-from selfrag_jax.paths import resolve
+from selfrag_jax.training import card
 
 FOLDERS = ("questions", "labelled", "answers", "labels", "retrieval", "judged")
 SHOWN = 20  # answers in answers.md
@@ -151,8 +151,7 @@ def _provenance(config: Config, workdir: pathlib.Path) -> str:
     code = ", ".join(dict.fromkeys(f"{start['commit']} ({start['source']})" for start in starts))
     adapter = "none"
     if config.model.adapter:
-        made = json.loads((resolve(config.model.adapter) / "adapter.json").read_text(encoding="utf-8"))
-        adapter = made["weights_sha256"][:12]
+        adapter = card.start(config.model.adapter)["weights_sha256"][:12]
     day = time.strftime("%Y-%m-%d", time.localtime(max(timings, default=time.time())))
     return f"{day}, code {code}, adapter {adapter}, questions of seed {config.evaluate.seed}."
 

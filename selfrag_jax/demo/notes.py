@@ -8,6 +8,7 @@ import random
 from collections.abc import Sequence
 
 from selfrag_jax.demo.passages import Wording, wordings
+from selfrag_jax.demo.questions import LETTERS
 
 # The last of each tuple is for held-out wordings only.
 SAME = ("The note says {v}. True or false: the note says {w}.", "The note says {v}. Does it say {w}? True or false?",
@@ -15,7 +16,6 @@ SAME = ("The note says {v}. True or false: the note says {w}.", "The note says {
 WHICH = ("The note says {v}. Which of these does it say?\nA. {a}\nB. {b}\nC. {c}\nD. {d}",
          "The note says {v}. Which of these is it? A. {a} B. {b} C. {c} D. {d}",
          "Read the note: {v}. Find it here.\nA. {a}\nB. {b}\nC. {c}\nD. {d}")  # fmt: skip
-LETTERS = "ABCD"
 
 
 def same(values: Sequence[str], rng: random.Random, wording: Wording = "train") -> list[tuple[str, str]]:

@@ -48,7 +48,8 @@ class PlainTask:
     ignore: tuple[str, ...] = ()
 
 
-def _a(word: str) -> str:
+def with_article(word: str) -> str:
+    """The word after "a" or "an"."""
     return ("an " if word[0] in "aeiou" else "a ") + word
 
 
@@ -121,7 +122,7 @@ def _grammar() -> list[Kind]:
              "The adverb of {f} is {a}.", w.ADVERBS),
         Kind("article", ("Write a or an before the word {f}.", "Which article goes with {f}, a or an?",
             "Put a or an in front of {f}."),
-             "{a}", tuple((n, _a(n)) for n in w.NOUNS)),
+             "{a}", tuple((n, with_article(n)) for n in w.NOUNS)),
         Kind("opposite", ("What is the opposite of {f}?", "Give the opposite of the word {f}.",
             "Name an antonym of {f}.",
                           "Which word means the contrary of {f}?"), "The opposite of {f} is {a}.", w.OPPOSITES),
@@ -210,9 +211,9 @@ def _calendar() -> list[Kind]:
 def _world() -> list[Kind]:
     lists, members = [], []
     for name, things in w.CATEGORIES.items():
-        called = "|".join(filter(None, (capitalise(_a(name)) + ".", w.CATEGORY_NAMES.get(name))))
+        called = "|".join(filter(None, (capitalise(with_article(name)) + ".", w.CATEGORY_NAMES.get(name))))
         members += [(thing, called) for thing in things]
-        lists.append((_a(name), "|".join(things)))
+        lists.append((with_article(name), "|".join(things)))
     return [
         Kind("category", ("What kind of thing is this: {f}?", "Name the kind of thing: {f}",
                           "Classify {f} in one word."), "{a}", tuple((t, called) for t, called in members
@@ -220,9 +221,9 @@ def _world() -> list[Kind]:
         Kind("example", ("Name {f}.", "Give me an example of {f}.", "Think of {f} and name it."), "{a}", tuple(lists)),
         Kind("young", ("What is the young of {f} called?", "Name the young of {f}.",
             "What do you call the baby of {f}?"),
-             "The young of {f} is called {a}.", tuple((_a(f), _a(y)) for f, y in w.YOUNG)),
+             "The young of {f} is called {a}.", tuple((with_article(f), with_article(y)) for f, y in w.YOUNG)),
         Kind("sound", ("What sound does {f} make?", "How does {f} sound?", "Describe the noise of {f} in one verb."),
-             "{f} {a}.", tuple((_a(f), s) for f, s in w.SOUNDS)),
+             "{f} {a}.", tuple((with_article(f), s) for f, s in w.SOUNDS)),
         Kind("colour", ("What colour is {f}?", "Which colour does {f} have?", "Name the colour of {f}."),
             "The colour of {f} is {a}.",
              w.COLOURS_OF),
@@ -273,7 +274,7 @@ def _manners() -> list[Kind]:
              tuple((n, n) for n in names)),
         Kind("sentence", ("Write a sentence with the word {f}.", "Use the word {f} in a sentence.",
             "Make up a sentence that contains {f}."),
-             "I can see {a} over there.", tuple((n, _a(n)) for n in w.NOUNS)),
+             "I can see {a} over there.", tuple((n, with_article(n)) for n in w.NOUNS)),
     ]  # fmt: skip
 
 
@@ -306,10 +307,11 @@ def task(kind: Kind, filling: tuple[str, str], rng: random.Random, wording: Word
 
 def random_task(rng: random.Random, side: str = "train", wording: Wording = "train") -> PlainTask:
     """A task of a random kind, with a filling of the side "train" or "heldout"."""
-    kind = rng.choice([k for k in kinds() if side == "train" or len(_fillings(k, side))])
-    return task(kind, rng.choice(_fillings(kind, side)), rng, wording)
+    kind = rng.choice([k for k in kinds() if side == "train" or len(fillings(k, side))])
+    return task(kind, rng.choice(fillings(kind, side)), rng, wording)
 
 
 @functools.cache
-def _fillings(kind: Kind, side: str) -> tuple[tuple[str, str], ...]:
+def fillings(kind: Kind, side: str) -> tuple[tuple[str, str], ...]:
+    """The fillings of a kind that training has, or that are held out."""
     return tuple(f for f in kind.fillings if filling_held_out(kind, f[0]) == (side == "heldout"))

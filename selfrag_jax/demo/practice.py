@@ -10,7 +10,7 @@ import functools
 import random
 
 from selfrag_jax.demo import plain_words as w
-from selfrag_jax.demo.plain import PlainTask, filling_held_out, kinds, task
+from selfrag_jax.demo.plain import PlainTask, filling_held_out, fillings, kinds, task, with_article
 
 RULE_WEIGHT = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
 KNOWLEDGE_WEIGHT = 3
@@ -126,8 +126,8 @@ def more() -> dict[str, tuple[tuple[str, str], ...]]:
         "adverb": list(_ADVERBS),
         "category": [(member, name) for name, members in _MORE_MEMBERS.items() for member in members.split()],
         "synonym": list(_SYNONYMS), "tool": list(_TOOLS), "mix": list(_MIXES),
-        "sound": [(f"{'an' if f[0] in 'aeiou' else 'a'} {f}", a) for f, a in _SOUNDS],
-        "young": [tuple(f"{'an' if x[0] in 'aeiou' else 'a'} {x}" for x in pair) for pair in _YOUNG],  # type: ignore[misc]
+        "sound": [(with_article(f), a) for f, a in _SOUNDS],
+        "young": [(with_article(f), with_article(a)) for f, a in _YOUNG],
     }  # fmt: skip
     found = {}
     for kind in kinds():
@@ -149,17 +149,11 @@ def _weights() -> tuple[float, ...]:
     return tuple(weak.get(kind.key, 1) for kind in kinds())
 
 
-@functools.cache
-def _all_fillings(key: str) -> tuple[tuple[str, str], ...]:
-    (kind,) = (k for k in kinds() if k.key == key)
-    return tuple(f for f in kind.fillings if not filling_held_out(kind, f[0])) + more().get(key, ())
-
-
 def random_practice(rng: random.Random, count: int) -> list[PlainTask]:
     """Up to `count` training tasks of one random kind, weak kinds more often; fillings from the kind's own and `more`.
 
     Several of a kind, since what they have in common is learnt where it is all that they have in common.
     """
     kind = rng.choices(kinds(), _weights())[0]
-    fillings = _all_fillings(kind.key)
-    return [task(kind, filling, rng) for filling in rng.sample(fillings, min(count, len(fillings)))]
+    every = (*fillings(kind, "train"), *more().get(kind.key, ()))
+    return [task(kind, filling, rng) for filling in rng.sample(every, min(count, len(every)))]

@@ -311,7 +311,7 @@ class Recipe:
 
 # Those of the training rows, by the name that `config.data.rows` gives.
 RECIPES = {"demo": Recipe(), "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35)}
-SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows that the committed adapter was trained on, as its two configs say
+SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows of each training, as its config says
 
 
 def labelled_rows(

@@ -7,11 +7,11 @@ from selfrag_jax.demo.rows import ROWS, SEEDS, training_rows
 
 @pytest.fixture(scope="session", params=SEEDS)
 def recipe(request) -> str:
-    """Each of the recipes that the committed adapter's rows follow."""
+    """Each of the recipes of the demo's two trainings."""
     return request.param
 
 
 @pytest.fixture(scope="session")
 def rows(recipe) -> list[dict[str, str]]:
-    """All training rows of one of the committed adapter's two trainings."""
+    """All rows of one of the two trainings."""
     return list(training_rows(SEEDS[recipe], ROWS, recipe))

@@ -70,6 +70,8 @@ def test_grammar(rows):
 def test_held_out_rows_carry_right_labels_too(corpus):
     for wording in WORDINGS:
         rows = list(labelled_rows("heldout", 2, 800, wording))
+        seen = {token for token in (*reflection.ISSUP, *reflection.ISREL) for row in rows if token in row["output"]}
+        assert seen == {*reflection.ISSUP, *reflection.ISREL}
         test_support_labels_follow_from_passage_and_sentence(rows, corpus)
         test_relevance_follows_from_the_question(rows, corpus)
         test_truth_values_and_options_agree_with_the_facts(rows)
