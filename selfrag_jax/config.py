@@ -59,7 +59,7 @@ class DecodeConfig:
 class DataConfig:
     """Training rows and how they become batches."""
 
-    rows: str = ""  # JSONL generator rows; "demo" or "demo_hard" for the demo's rows
+    rows: str = ""  # JSONL generator rows; "demo", "demo_hard" or "demo_fields" for those of the demo
     data_dir: str = ""  # where the ArrayRecord copy is kept
     sequence_length: int = 256
     batch_size: int = 8  # packed sequences per optimiser step, over all devices

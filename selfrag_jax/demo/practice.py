@@ -14,6 +14,8 @@ from selfrag_jax.demo.plain import PlainTask, filling_held_out, fillings, kinds,
 
 RULE_WEIGHT = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
 KNOWLEDGE_WEIGHT = 3
+# Rules that two trainings did not teach: after them every number was even, and spelling went wrong after two letters.
+STUBBORN = frozenset({"even_odd", "spell"})
 
 _SYNONYMS = w.pairs("""
 glad:happy, afraid:scared, quick:fast, clever:smart, ill:sick, silent:quiet, tiny:small, wealthy:rich, stone:rock,
@@ -144,16 +146,18 @@ _ASK_KNOWLEDGE = frozenset({"synonym", "tool", "sound", "young", "mix", "adverb"
 
 
 @functools.cache
-def _weights() -> tuple[float, ...]:
+def _weights(stubborn: int) -> tuple[float, ...]:
     weak = {key: KNOWLEDGE_WEIGHT if key in _ASK_KNOWLEDGE else RULE_WEIGHT for key in more()}
+    weak |= dict.fromkeys(STUBBORN, stubborn)
     return tuple(weak.get(kind.key, 1) for kind in kinds())
 
 
-def random_practice(rng: random.Random, count: int) -> list[PlainTask]:
+def random_practice(rng: random.Random, count: int, stubborn: int = RULE_WEIGHT) -> list[PlainTask]:
     """Up to `count` training tasks of one random kind, weak kinds more often; fillings from the kind's own and `more`.
 
-    Several of a kind, since what they have in common is learnt where it is all that they have in common.
+    Several of a kind, since what they have in common is learnt where it is all that they have in common. `stubborn` is
+    the weight of the kinds that are learnt last.
     """
-    kind = rng.choices(kinds(), _weights())[0]
+    kind = rng.choices(kinds(), _weights(stubborn))[0]
     every = (*fillings(kind, "train"), *more().get(kind.key, ()))
     return [task(kind, filling, rng) for filling in rng.sample(every, min(count, len(every)))]

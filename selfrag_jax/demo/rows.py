@@ -79,7 +79,12 @@ MIX = {
 HARD_MIX = {
     "short": 14, "boolean": 16, "options": 12, "both": 5, "long": 6, "verify": 26, "note": 4, "practice": 36,
 }  # fmt: skip
+# And for a third: passages as sheets with fields that nothing asks for, and more of the practice.
+FIELDS_MIX = {
+    "short": 24, "boolean": 14, "options": 10, "both": 5, "long": 7, "verify": 16, "note": 2, "practice": 56,
+}  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
+FIELDS_MISSES = {"value": 30, "same": 35, "similar": 15, "kind": 12, "other": 8}
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
 # Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
 # rows drawn apart it stood at chance after 150 steps.
@@ -155,7 +160,7 @@ class RowMaker:
         draw."""
         if self.recipe.sheets and p.id not in self._shown:
             drawn = self.rng.random() < self.recipe.sheets
-            self._shown[p.id] = sheet(p, self.rng.randrange(VARIANTS)) if drawn else p
+            self._shown[p.id] = sheet(p, self.rng.randrange(VARIANTS), self.recipe.unasked) if drawn else p
         return fenced(self._shown.get(p.id, p))
 
     def _answered(self, question: Question, p: Passage) -> Made:
@@ -292,7 +297,7 @@ class RowMaker:
 
     def practice(self) -> Drawn:
         """Up to four plain instructions of one kind, packed together; those that were given before are left out."""
-        tasks = practice.random_practice(self.rng, PRACTISED)
+        tasks = practice.random_practice(self.rng, PRACTISED, self.recipe.stubborn)
         fresh = [task for task in tasks if task.instruction not in self._practised]
         self._practised |= {task.instruction for task in fresh}
         return [dataclasses.replace(_unaided(task), variant="more" if n else "") for n, task in enumerate(fresh)]
@@ -307,11 +312,17 @@ class Recipe:
     twins: Mapping[str, float] = dataclasses.field(default_factory=lambda: TWINS)
     contrasts: Mapping[str, float] = dataclasses.field(default_factory=lambda: CONTRASTS)
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
+    unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
+    stubborn: int = practice.RULE_WEIGHT  # the weight of the plain kinds that are learnt last
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.
-RECIPES = {"demo": Recipe(), "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35)}
-SEEDS = {"demo": 0, "demo_hard": 1}  # of the rows of each training, as its config says
+RECIPES = {
+    "demo": Recipe(),
+    "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35),
+    "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.6, unasked=4, stubborn=16),
+}
+SEEDS = {"demo": 0, "demo_hard": 1, "demo_fields": 2}  # of the rows of each training, as its config says
 
 
 def labelled_rows(

@@ -44,7 +44,10 @@ def test_adapter_is_small_and_has_its_card():
 def test_it_was_trained_on_the_rows_of_this_code(rows, recipe):
     """Every training behind it took the rows that its config gives today."""
     training = json.loads((resolve(get_config().model.adapter) / "adapter.json").read_text())["training"]
-    behind = {one["rows"]: one for one in (training, training.get("started_from", {}).get("training")) if one}
+    behind = {}
+    while training:
+        behind[training["rows"]] = training
+        training = training.get("started_from", {}).get("training")
     assert "demo" in behind and set(behind) <= set(SEEDS)
     if recipe in behind:
         assert behind[recipe]["seed"] == SEEDS[recipe]

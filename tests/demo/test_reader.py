@@ -27,9 +27,10 @@ def test_passages_state_what_they_are_said_to_state(wording):
 
 
 @pytest.mark.parametrize("variant", range(VARIANTS))
-def test_sheets_state_what_they_are_said_to_state(variant):
+@pytest.mark.parametrize("unasked", [0, 4])
+def test_sheets_state_what_they_are_said_to_state(variant, unasked):
     for passage in passages()[::11]:
-        shown, entity = sheet(passage, variant), by_key()[passage.entity]
+        shown, entity = sheet(passage, variant, unasked), by_key()[passage.entity]
         told = {
             key
             for key in entity.facts
