@@ -12,5 +12,5 @@ def get_config() -> Config:
     config.seed = 2  # other rows than those of the first two
     config.model.adapter = "runs/demo_generator_hard/adapter"
     config.data.rows = "demo_fields"
-    config.train.steps = 350
+    config.train.steps = 500
     return config

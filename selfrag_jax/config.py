@@ -80,6 +80,7 @@ class TrainConfig:
     clip_norm: float = 1.0
     lora_rank: int = 0  # 0: every parameter is trained
     lora_alpha: float = 16.0
+    blend: float = 1.0  # how much of the trained adapter is written; the rest is of model.adapter (WiSE-FT)
     microbatches: int = 1
     remat: bool = False
     log_every: int = 10

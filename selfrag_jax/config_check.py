@@ -51,6 +51,7 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
     "train.weight_decay": (0, None),
     "train.clip_norm": (0, None),
     "train.lora_rank": (0, None),
+    "train.blend": (0, 1),
     "train.microbatches": (1, None),
     "train.log_every": (1, None),
     "train.checkpoint_every": (1, None),
@@ -117,6 +118,11 @@ def validate(config: Config, where: str = "config") -> Config:
         raise UserError(
             f"{where}: train.microbatches={config.train.microbatches} does not divide data.batch_size="
             f"{config.data.batch_size}"
+        )
+    if config.train.blend < 1 and not (config.model.adapter and config.train.lora_rank):
+        raise UserError(
+            f"{where}: train.blend={config.train.blend:g} mixes the trained adapter with the one it started from, but"
+            " there is none; name it in model.adapter, or leave train.blend at 1"
         )
     return config
 

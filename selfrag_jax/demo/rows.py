@@ -81,10 +81,10 @@ HARD_MIX = {
 }  # fmt: skip
 # And for a third: passages as sheets with fields that nothing asks for, and more of the practice.
 FIELDS_MIX = {
-    "short": 24, "boolean": 14, "options": 10, "both": 5, "long": 7, "verify": 16, "note": 2, "practice": 56,
+    "short": 24, "boolean": 14, "options": 10, "both": 5, "long": 7, "verify": 14, "note": 2, "practice": 100,
 }  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
-FIELDS_MISSES = {"value": 30, "same": 35, "similar": 15, "kind": 12, "other": 8}
+FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
 # Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
 # rows drawn apart it stood at chance after 150 steps.
@@ -313,14 +313,14 @@ class Recipe:
     contrasts: Mapping[str, float] = dataclasses.field(default_factory=lambda: CONTRASTS)
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
     unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
-    stubborn: int = practice.RULE_WEIGHT  # the weight of the plain kinds that are learnt last
+    stubborn: bool = False  # whether practice is mostly of the plain kinds that are learnt last
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.
 RECIPES = {
     "demo": Recipe(),
     "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35),
-    "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.6, unasked=4, stubborn=16),
+    "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, stubborn=True),
 }
 SEEDS = {"demo": 0, "demo_hard": 1, "demo_fields": 2}  # of the rows of each training, as its config says
 

@@ -209,6 +209,15 @@ def check_fits(
             )
 
 
+def blend(start: Adapter, trained: Adapter, share: float) -> Adapter:
+    """`share` of a trained adapter and the rest of the one it started from, number by number.
+
+    Wortsman et al. 2022 (WiSE-FT, arXiv 2109.01903) find that such a mean keeps what fine-tuning would forget. They
+    average whole matrices; here the factors are, and the product is that mean less share·(1 − share)·ΔB·ΔA.
+    """
+    return jax.tree.map(lambda before, after: (1 - share) * before + share * after, start, trained)
+
+
 def save_adapter(directory: pathlib.Path, adapter: Adapter, meta: AdapterMeta, *, dtype: Any = np.float16) -> None:
     """Write adapter.safetensors and adapter.json, each beside and then renamed; the second names the first's hash.
 

@@ -29,6 +29,7 @@ def facts(config: Config, records: list[dict[str, Any]], rows: int, rows_digest:
         "final_accuracy": {name: round(value, 4) for name, value in last.items() if name != "loss"},
         "seed": config.seed,
         **({"started_from": start(config.model.adapter)} if config.model.adapter else {}),
+        **({"blend": config.train.blend} if config.train.blend < 1 else {}),
     }
 
 
@@ -54,6 +55,13 @@ def _origin(facts: dict[str, Any]) -> str:
     return f"| goes on from | `{first['path']}` ({before}), SHA-256 `{first['weights_sha256'][:16]}` |\n"
 
 
+def _blend(facts: dict[str, Any]) -> str:
+    """The line of the table that says what was written where it is not just what was trained."""
+    if "blend" not in facts:
+        return ""
+    return f"| weights | {facts['blend']:g} of the trained ones, {1 - facts['blend']:g} of those it goes on from |\n"
+
+
 def render(config: Config, facts: dict[str, Any], *, adapter: bool) -> str:
     """The card as Markdown."""
     accuracy = "".join(f"| {name} | {value:.1%} |\n" for name, value in facts["final_accuracy"].items())
@@ -71,7 +79,7 @@ def render(config: Config, facts: dict[str, Any], *, adapter: bool) -> str:
 | tokens | {facts["tokens"]:,} read, {facts["learnt_tokens"]:,} learnt (mask: {data.mask}) |
 | optimiser | AdamW, peak rate {train.learning_rate:g}, {train.schedule} decay, clip {train.clip_norm:g} |
 | loss | {facts["first_loss"]} over the first {_LAST} steps, {facts["final_loss"]} over the last {_LAST} |
-
+{_blend(facts)}
 ```
 {facts["command"]}
 ```

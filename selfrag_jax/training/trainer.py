@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from selfrag_jax import paths
 from selfrag_jax.config import Config
 from selfrag_jax.config_file import config_to_json
 from selfrag_jax.data import datasets, pipeline
@@ -122,7 +123,8 @@ def _loop(config, run, stream, checkpoints, metrics, start, signals) -> None:
 def _identity(config: Config, rows_digest: str) -> dict[str, Any]:
     """What a run must share with a checkpoint to go on from it: all that changes a step.
 
-    Only the number of steps is free, so that a run can be made longer; the learning rate then follows the new length.
+    The number of steps is free, so that a run can be made longer; the learning rate then follows the new length. So is
+    what is done once all steps are: a finished run that is run again with another blend is written anew.
     """
     identity: dict[str, Any] = {"seed": config.seed, "rows_sha256": rows_digest}
     if config.model.adapter:
@@ -131,7 +133,7 @@ def _identity(config: Config, rows_digest: str) -> dict[str, Any]:
         identity[f"model.{name}"] = getattr(config.model, name)
     for name in ("sequence_length", "batch_size", "mask", "pack"):
         identity[f"data.{name}"] = getattr(config.data, name)
-    free = ("steps", "log_every", "checkpoint_every", "keep_checkpoints", "remat")
+    free = ("steps", "blend", "log_every", "checkpoint_every", "keep_checkpoints", "remat")
     settings = dataclasses.asdict(config.train)
     return identity | {f"train.{name}": value for name, value in settings.items() if name not in free}
 
@@ -154,6 +156,9 @@ def _finish(config, run, folder, metrics, rows, rows_digest) -> None:
         weights.export_hf(trained, run.llama_config, directory)
     else:
         directory = folder / "adapter"
+        if config.train.blend < 1:
+            before, _ = lora.load_adapter(paths.resolve(config.model.adapter))
+            trained = lora.blend(before, trained, config.train.blend)
         lora.save_adapter(directory, trained, dataclasses.replace(run.meta, training=facts))
     write_text(directory / "config.json" if run.meta else directory / "training.json", config_to_json(config))
     write_text(directory / "README.md", card.render(config, facts, adapter=run.meta is not None))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tiny_run
 
+from selfrag_jax.config_check import validate
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import lora
-from selfrag_jax.training import card, setup
+from selfrag_jax.training import card, setup, trainer
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,43 @@ def test_an_adapter_that_does_not_fit_the_run_is_refused(started, monkeypatch, r
     monkeypatch.setattr(config.train, "lora_rank", rank)
     with pytest.raises(UserError, match=said):
         setup.make_run(config)
+
+
+def test_a_blend_is_of_the_trained_adapter_and_the_one_before(started, tmp_path):
+    config, adapter = started
+    config = dataclasses.replace(config, train=dataclasses.replace(config.train, steps=2, checkpoint_every=2))
+
+    def written(share):
+        config.train.blend = share
+        trainer.train(config, tmp_path)
+        found, meta = lora.load_adapter(tmp_path / "adapter")
+        assert meta.training["steps"] == 2 and meta.training.get("blend", 1) == share
+        return found
+
+    trained, blended, again = written(1.0), written(0.25), written(1.0)
+    moved = jax.tree.map(lambda x, y: np.abs(x - y).max(), trained, adapter)
+    assert max(jax.tree.leaves(moved)) > 0.01  # or a blend would show nothing
+    jax.tree.map(np.testing.assert_array_equal, trained, again)
+    expected = jax.tree.map(lambda before, after: 0.75 * before + 0.25 * after, adapter, trained)
+    # What is written is in half precision.
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-3), blended, expected)
+    assert "0.25 of the trained ones" not in (tmp_path / "adapter" / "README.md").read_text()
+
+
+def test_the_product_of_blended_factors():
+    rng = np.random.default_rng(0)
+    (a0, b0), (a1, b1) = (({"a": rng.normal(size=(5, 2)), "b": rng.normal(size=(2, 7))}).values() for _ in range(2))
+    mixed = lora.blend({"a": a0, "b": b0}, {"a": a1, "b": b1}, 0.3)
+    mean = 0.7 * a0 @ b0 + 0.3 * a1 @ b1
+    np.testing.assert_allclose(mixed["a"] @ mixed["b"], mean - 0.3 * 0.7 * (a1 - a0) @ (b1 - b0))
+
+
+def test_a_blend_with_nothing_is_refused(started):
+    config, _ = started
+    without = dataclasses.replace(config, train=dataclasses.replace(config.train, blend=0.5))
+    validate(without)
+    with pytest.raises(UserError, match="or leave train"):
+        validate(dataclasses.replace(without, model=dataclasses.replace(config.model, adapter="")))
 
 
 def test_the_card_says_what_a_run_went_on_from(started):
