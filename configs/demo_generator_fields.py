@@ -13,4 +13,5 @@ def get_config() -> Config:
     config.model.adapter = "runs/demo_generator_hard/adapter"
     config.data.rows = "demo_fields"
     config.train.steps = 500
+    config.train.blend = 0.6  # all of it forgets some of what the second training taught
     return config
