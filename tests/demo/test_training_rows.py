@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import random
 import re
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 
 from selfrag_jax import reflection
 from selfrag_jax.data.datasets import DEMO
-from selfrag_jax.demo import plain, questions
+from selfrag_jax.demo import plain, practice, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
@@ -195,7 +196,7 @@ def test_a_contrast_follows_its_row(rows):
     """The same passage and the same words but for one value, or options in another order, and another verdict."""
     contrasts = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_contrast")]
     alone = ("demo_plain", "demo_practice")  # kinds without contrasts
-    assert len(contrasts) > sum(not row["dataset_name"].startswith(alone) for row in rows) / 8
+    assert len(contrasts) > sum(not row["dataset_name"].startswith(alone) for row in rows) / 6
     for row, other in contrasts:
         assert other["dataset_name"] == row["dataset_name"] + "_contrast"
         assert [r["id"].partition("#")[2] for r in (row, other)] == ["0", "1"]
@@ -291,6 +292,17 @@ def test_nothing_held_out_of_a_plain_kind_is_trained(rows):
         for wording in kind.wordings:
             instruction = wording.format(f=filling)
             assert instruction[0].upper() + instruction[1:] not in asked
+
+
+def test_a_stubborn_kind_is_practised_more():
+    def share(stubborn):
+        rng = random.Random(0)
+        drawn = [practice.random_practice(rng, 1, stubborn)[0].kind for _ in range(2000)]
+        return {key: drawn.count(key) / len(drawn) for key in practice.STUBBORN}
+
+    usual, more = share(False), share(True)
+    assert all(usual[key] > 0 for key in practice.STUBBORN)
+    assert all(more[key] > 1.4 * usual[key] for key, factor in practice.STUBBORN.items() if factor >= 3)
 
 
 def test_practice_answers_are_right(rows, recipe):
