@@ -24,11 +24,11 @@ import json
 import os
 import pathlib
 import shutil
-import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from selfrag_jax import progress
 from selfrag_jax.errors import UserError
 from selfrag_jax.runner_files import (
     BadRow,
@@ -163,12 +163,9 @@ def _work_through(
     skip_bad: bool,
     description: str,
 ) -> None:
-    from tqdm import tqdm
-
     total = sum(unit.real for unit in mine)
     pending = sum(unit.real for unit in todo)
-    interval = 0.1 if sys.stderr.isatty() else 30.0  # a log file wants a line now and then
-    with tqdm(total=total, initial=total - pending, desc=description, unit="row", mininterval=interval) as bar:
+    with progress.bar(total, total - pending, "row", description) as bar:
         for unit in todo:
             started = time.perf_counter()
             part = _part(unit, work(unit), skip_bad)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from selfrag_jax.retrieval.encoder import Batch, Encoder, plan_batches, progress_bar
+from selfrag_jax.retrieval.encoder import Batch, Encoder, encoding_bar, plan_batches
 
 SHARD_BATCHES = 16  # with 1024 tokens a batch: two or three seconds of two cores
 
@@ -38,7 +38,7 @@ def embed_texts(encoder: Encoder, texts: Sequence[str], directory: pathlib.Path,
         else:
             embeddings_ND[rows] = found
     left = sum(len(_rows(shards[number])) for number in missing)
-    with progress_bar(len(ids), progress and left > 0, done=len(ids) - left) as bar:
+    with encoding_bar(len(ids), len(ids) - left, shown=progress and left > 0) as bar:
         for number in missing:
             parts = []
             for batch in shards[number]:

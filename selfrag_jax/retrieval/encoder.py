@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
+from selfrag_jax import progress
 from selfrag_jax.config import RetrievalConfig
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import bert
@@ -151,7 +152,7 @@ class Encoder:
         """Embeddings f32 [N, D] in the order of `texts`, with a progress bar on stderr if `progress`."""
         ids = self.tokenize(texts)
         embeddings_ND = np.zeros((len(ids), self.dim), np.float32)
-        with progress_bar(len(ids), progress) as bar:
+        with encoding_bar(len(ids), 0, shown=progress) as bar:
             for batch in plan_batches([len(row) for row in ids], self.batch_tokens):
                 embeddings_ND[batch.rows] = self.embed_batch(ids, batch)
                 bar.update(len(batch.rows))
@@ -200,8 +201,6 @@ def _sha256(*paths: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
-def progress_bar(total: int, shown: bool, done: int = 0):
-    """A bar over texts, on stderr; `done` of them were there before this run and do not count in the rate."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, initial=done, unit=" texts", desc="encoding", disable=not shown, smoothing=0.05)
+def encoding_bar(total: int, done: int, shown: bool):
+    """A bar over the texts that are encoded."""
+    return progress.bar(total, done, " texts", "encoding", disable=not shown, smoothing=0.05)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from selfrag_jax import reflection
+from selfrag_jax import progress, reflection
 from selfrag_jax.files import write_jsonl
 from selfrag_jax.tokenizer import Tokenizer
 
@@ -99,9 +99,7 @@ class Progress:
     """The bar: steps, time left, and over the last steps the loss, tokens a second and accuracy by group."""
 
     def __init__(self, start: int, steps: int, window: int):
-        import tqdm
-
-        self._bar = tqdm.tqdm(total=steps, initial=start, unit="step", dynamic_ncols=True, smoothing=0.1)
+        self._bar = progress.bar(steps, start, "step", dynamic_ncols=True, smoothing=0.1)
         self._recent: deque[dict[str, Any]] = deque(maxlen=max(1, window))
         self._times: deque[float] = deque([time.perf_counter()], maxlen=max(1, window) + 1)
 
