@@ -51,6 +51,9 @@ class DecodeConfig:
     first_term: str = "mean_prob"  # mean_prob | prob | log_prob | none
     count_reflection_tokens: bool = True  # whether they count in the first term
     combine: str = "mean"  # mean | sum | product of a path's segment scores
+    filter_isrel: bool = False  # drop candidates whose greedy IsRel is Irrelevant
+    filter_issup: bool = False  # drop candidates whose greedy IsSup is No support (§3.3, hard constraint)
+    force_critique: bool = False  # read IsSup and IsUse where their tokens should stand, if they were not written
     history: str = "segments"  # segments (only the passage in force stays) | passages (all stay inline)
     batch_size: int = 8  # questions of a file that are answered together
 

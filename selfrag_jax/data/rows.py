@@ -5,7 +5,7 @@ import json
 import math
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from selfrag_jax import reflection
@@ -47,6 +47,7 @@ class QuestionRow:
     raw: dict[str, Any]
     aspects: tuple[tuple[str, ...], ...] = ()  # accepted strings for each thing asked, for the metric "aspects"
     ignore: tuple[str, ...] = ()  # names of the question that answer nothing, for the metric "words"
+    options: dict[str, str] | None = None  # of a closed question: label → what it stands for, "" for itself
 
 
 class _Fields:
@@ -136,8 +137,9 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
 
 def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
     """Questions from JSONL in the layout of the PopQA files: `instruction` or `question`, and where present `input`,
-    `id`, `answers`, `metric` (how the answer is held against them) with its `aspects` and `ignore`, and the passages
-    `ctxs` or `top_contexts`.
+    `id`, `answers`, `metric` (how the answer is held against them) with its `aspects` and `ignore`, the passages `ctxs`
+    or `top_contexts`, and for closed questions `options` (a list of labels, or an object of labels and what they stand
+    for).
 
     Raises UserError with file, row and field.
     """
@@ -152,6 +154,7 @@ def read_questions(path: str | os.PathLike[str]) -> Iterator[QuestionRow]:
             metric=_metric(fields),
             aspects=_aspects(fields),
             ignore=_strings(fields, "ignore"),
+            options=_options(fields),
             raw=fields.value,
         )
 
@@ -174,6 +177,22 @@ def _aspects(fields: _Fields) -> tuple[tuple[str, ...], ...]:
     if not aspects and fields.value.get("metric") == "aspects":
         raise fields.fail("aspects", "a list of lists of strings, which the metric aspects needs")
     return tuple(map(tuple, aspects))
+
+
+def _options(fields: _Fields) -> dict[str, str] | None:
+    options = fields.value.get("options")
+    if options is None:
+        return None
+    found = dict.fromkeys(options, "") if isinstance(options, list) and _all_text(options) else options
+    if not isinstance(found, dict) or not found or not _all_text(found.values()) or not all(map(str.strip, found)):
+        raise fields.fail("options", "a list of labels or an object of labels and texts")
+    if len({label.casefold() for label in found}) < len(options):
+        raise fields.fail("options", "labels that differ, whatever their case")
+    return found
+
+
+def _all_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def _metric(fields: _Fields) -> str:

@@ -224,13 +224,14 @@ class Batch:
         tokens = np.zeros((rows, most, bucket), np.int32)
         lengths, valid = np.zeros((rows, most), np.int32), np.zeros((rows, most), bool)
         budget = np.ones((rows, most), np.int32)
+        beyond = int(self.config.force_critique)  # one more token, of which only the position is wanted
         for number, candidates in enumerate(drafts):
             for place, draft in enumerate(candidates):
                 tokens[number, place, : len(draft.suffix)] = draft.suffix
                 lengths[number, place], valid[number, place] = len(draft.suffix), True
                 left = model.config.max_positions - self.rows[number].start_length - len(draft.suffix)
-                budget[number, place] = max(1, min(self._budget(self.rows[number]), left))
-        max_new = buckets.fit(self.config.max_new_tokens, buckets.NEW_TOKENS)
+                budget[number, place] = max(1, min(self._budget(self.rows[number]) + beyond, left))
+        max_new = buckets.fit(self.config.max_new_tokens + beyond, buckets.NEW_TOKENS)
         k, v = cache.empty_suffix(model.config, rows, most, bucket + max_new, model.dtype)
         last, k, v = self._timed(
             "prefill",
@@ -246,8 +247,11 @@ class Batch:
         out, counts = jax.device_get((readout, counts))
 
         def trace(row: int, place: int) -> Trace:
-            kept = (row, place, slice(0, int(counts[row, place])))
-            return Trace(out.token[kept], out.logprob[kept], out.reflection[kept], out.log_norm[kept])
+            count = min(int(counts[row, place]), self._budget(self.rows[row]))
+            kept, last = (row, place, slice(0, count)), int(out.token[row, place, count - 1])
+            closed = last == model.tokenizer.eos_id or last in model.ids.group("retrieve")
+            after = out.reflection[row, place, count] if count < counts[row, place] else None
+            return Trace(out.token[kept], out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, after)
 
         return [[trace(row, place) for place in range(len(found))] for row, found in enumerate(drafts)]
 
@@ -269,36 +273,45 @@ class Batch:
         going_on: list[tuple[int, Path]] = []
         for number, new in sorted(pools.items()):
             question = self.questions[number]
-            question.paths = search.keep_best([p for p in question.paths if p.ended] + new, self.config.beam)
+            question.paths = search.keep([path for path in question.paths if path.ended], new, self.config)
             question.kept |= {path.steps[-1].node for path in question.paths}
+            if not search.passes(question.paths[0].steps[-1], self.config):
+                question.note("the filters would have dropped every candidate; the best of these was kept")
             going_on += [(parent_of[number, p.steps[-1].node], p) for p in question.paths if not p.ended]
         return going_on
 
     def _follow(self, row: Row, draft: Draft, trace: Trace, node: int) -> Path:
         """The row's path with one more segment."""
-        ids, path, config = self.model.ids, row.path, self.config
+        path, config = row.path, self.config
         action = row.decision.action if draft.passage is not None or row.decision.action == "text" else "none"
-        score = scoring.score_segment(trace, ids, config, action, path.isrel)
+        ended, decision = self._what_follows(row, draft, trace)
+        force = ["issup"] if config.force_critique else []
+        if force and ended and all(step.score.isuse is None for step in path.steps):
+            force.append("isuse")
+        score = scoring.score_segment(trace, self.model.ids, config, action, path.isrel, force)
         parent = path.steps[-1].node if path.steps else None
         step = Step(node, parent, len(path.steps), action, draft.passage, row.decision, draft.suffix, trace, score)
-        last = int(trace.tokens[-1])
-        ended, decision = "", None
-        if last == self.model.tokenizer.eos_id:
-            ended = "eos"
-        elif last not in ids.group("retrieve"):
-            ended = "budget" if path.generated + len(trace.tokens) >= config.max_new_tokens else "context"
-        elif len(path.steps) + 1 >= config.max_depth:
-            ended = "depth"
-        elif path.generated + len(trace.tokens) >= config.max_new_tokens:
-            ended = "budget"
-        else:
-            # A retrieval that found nothing takes the evidence before it out of force.
-            evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
-            retrievals = path.retrievals + (row.decision.action == "retrieve")
-            decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence, retrievals)
-            if self._room_after(row, draft, trace, decision) < MIN_ROOM:
-                ended, decision = "context", None
         return search.follow(path, step, ended, decision, config)
+
+    def _what_follows(self, row: Row, draft: Draft, trace: Trace) -> tuple[str, Decision | None]:
+        """Why the path ends with this segment, or "" and the decision at the boundary after it."""
+        path, config, last = row.path, self.config, int(trace.tokens[-1])
+        if last == self.model.tokenizer.eos_id:
+            return "eos", None
+        spent = path.generated + len(trace.tokens) >= config.max_new_tokens
+        if not trace.closed:
+            return "budget" if spent else "context", None
+        if len(path.steps) + 1 >= config.max_depth:
+            return "depth", None
+        if spent:
+            return "budget", None
+        # A retrieval that found nothing takes the evidence before it out of force.
+        evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
+        retrievals = path.retrievals + (row.decision.action == "retrieve")
+        decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence, retrievals)
+        if self._room_after(row, draft, trace, decision) < MIN_ROOM:
+            return "context", None
+        return "", decision
 
     def _room_after(self, row: Row, draft: Draft, trace: Trace, decision: Decision) -> int:
         """Positions left for the next segment, which starts from the base where it retrieves and drops old passages."""

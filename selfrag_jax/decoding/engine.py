@@ -2,14 +2,14 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
 
 from selfrag_jax import reflection
 from selfrag_jax.config import Config, DecodeConfig
-from selfrag_jax.decoding import citations
+from selfrag_jax.decoding import citations, options, search
 from selfrag_jax.decoding.batch import MIN_ROOM, Batch, Model, Question, Row, TokenizerLike
 from selfrag_jax.decoding.result import Candidate, Choice, Counts, FinalPath, Group, OfferedPassage, Result
 from selfrag_jax.decoding.retriever import Passage, Retriever
@@ -28,11 +28,16 @@ _CUT_SHORT = {
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One question. Given passages replace the retriever: the first K, in their order, at every retrieval."""
+    """One question. Given passages replace the retriever: the first K, in their order, at every retrieval.
+
+    `options` make it a closed question: label → what it stands for ("" where the label says it all). Every candidate
+    that ended an answer then votes with its score for the option it names, and the option with the largest sum wins.
+    """
 
     instruction: str
     input: str = ""
     passages: Sequence[Passage] | None = None
+    options: Mapping[str, str] | None = None
 
 
 class Engine:
@@ -72,9 +77,15 @@ class Engine:
         params, model_config, tokenizer = load_model(config.model)
         return cls(params, model_config, tokenizer, retriever, config.decode, config.retrieval.top_k)
 
-    def answer(self, instruction: str, input: str = "", passages: Sequence[Passage] | None = None) -> Result:
+    def answer(
+        self,
+        instruction: str,
+        input: str = "",
+        passages: Sequence[Passage] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Result:
         """Answer one question. Raises UserError for an empty question or one that does not fit the context."""
-        return self.answer_batch([Request(instruction, input, passages)])[0]
+        return self.answer_batch([Request(instruction, input, passages, options)])[0]
 
     def answer_batch(self, requests: Sequence[Request]) -> list[Result]:
         """Answer several questions in the same device calls; the results come in the order of the requests."""
@@ -136,11 +147,11 @@ class Engine:
         return self.model.tokenizer.decode([int(t) for t in tokens], skip_special=skip_special)
 
     def _result(self, request: Request, question: Question, timings: dict[str, float]) -> Result:
-        best = question.paths[0]
+        best, votes, vote_notes = self._vote(request, question)
         offered = tuple(OfferedPassage(p.id, p.title, p.text, p.score) for p in question.passages)
         texts = [self._text(step.trace.tokens) for step in best.steps]
         sentences, cited, cited_text = citations.cite(best.steps, texts, offered)
-        notes = [*question.notes, *_CUT_SHORT.get(best.ended, ())]
+        notes = [*question.notes, *_CUT_SHORT.get(best.ended, ()), *vote_notes]
         assert question.first_decision is not None
         return Result(
             instruction=request.instruction,
@@ -157,7 +168,25 @@ class Engine:
             counts=Counts(question.retrievals, question.prefilled, question.decoded),
             notes=tuple(notes),
             timings=timings,
+            option=max(votes, key=votes.__getitem__) if votes else None,
+            options=votes,
         )
+
+    def _vote(self, request: Request, question: Question) -> tuple[Path, dict[str, float], list[str]]:
+        """The path that is the answer, and for a closed question the sums by which its option was chosen."""
+        if not request.options:
+            return question.paths[0], {}, []
+        ended = [path for path in question.candidates if path.ended]
+        named = [options.option_of(self._answer_text(path), request.options) for path in ended]
+        votes = options.tally(zip(named, [path.score for path in ended], strict=True), request.options)
+        if not votes:
+            return question.paths[0], {}, ["no candidate names one of the options"]
+        chosen = max(votes, key=votes.__getitem__)
+        best = max((path for path, name in zip(ended, named, strict=True) if name == chosen), key=lambda p: p.score)
+        return best, votes, []
+
+    def _answer_text(self, path: Path) -> str:
+        return citations.join([self._text(step.trace.tokens) for step in path.steps])
 
     def _candidate(self, question: Question, path: Path) -> Candidate:
         step = path.steps[-1]
@@ -177,6 +206,7 @@ class Engine:
             isuse=_group("isuse", step.score.isuse),
             path_score=path.score,
             kept=step.node in question.kept,
+            filtered=not search.passes(step, self.config),
             ended=path.ended,
         )
 
@@ -191,4 +221,4 @@ def _group(name: str, reading: GroupReading | None) -> Group | None:
         return None
     values = reflection.GROUPS[name]
     probabilities = dict(zip(values, reading.probabilities, strict=True))
-    return Group(probabilities, values[reading.greedy], reading.score, reading.position < 0)
+    return Group(probabilities, values[reading.greedy], reading.score, reading.position < 0, reading.forced)

@@ -39,6 +39,7 @@ class Group:
     greedy: str
     score: float
     inherited: bool = False
+    forced: bool = False  # its token was not written: read where it should have stood
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Candidate:
     isuse: Group | None
     path_score: float
     kept: bool
+    filtered: bool  # the filters drop it; kept all the same where they would have dropped every candidate
     ended: str  # "" | eos | budget | depth | context
 
 
@@ -118,6 +120,8 @@ class Result:
     first_decision: Choice
     counts: Counts
     notes: tuple[str, ...] = ()
+    option: str | None = None  # of a closed question: the label with the largest sum, of which `text` is the best path
+    options: dict[str, float] = dataclasses.field(default_factory=dict)  # the sum of path scores for each label named
     version: int = VERSION
     timings: dict[str, float] = dataclasses.field(default_factory=dict)  # seconds; of the whole call
 

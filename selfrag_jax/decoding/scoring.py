@@ -26,16 +26,19 @@ class Trace:
     logprobs: np.ndarray  # [n], of the tokens
     reflection: np.ndarray  # [n, 13], logits in the order of `REFLECTION`
     log_norms: np.ndarray  # [n]
+    closed: bool = True  # whether the last token is a Retrieve token or the end of sequence
+    after: np.ndarray | None = None  # [13], logits after the last token of a segment that is not closed, where known
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupReading:
     """One group, where it was read: its normalised probabilities and the value that is greedy among them."""
 
-    position: int  # in the segment; -1: inherited from an earlier one
+    position: int  # in the segment (n: after its last token); -1: inherited from an earlier one
     probabilities: tuple[float, ...]  # in the order of `reflection.GROUPS`
     greedy: int  # index into the group
     score: float  # s_G
+    forced: bool = False  # read where a token of the group should have stood; another or none was written there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,11 +100,13 @@ def first_term(
 
 def read_group(trace: Trace, group: str, position: int | None, definition: str) -> GroupReading | None:
     """The group's reading at a position of the segment; None for no position."""
-    if position is None:
-        return None
-    probabilities = group_probabilities(trace.reflection[position], group)
+    return None if position is None else _reading(trace.reflection[position], group, position, definition)
+
+
+def _reading(logits, group: str, position: int, definition: str, forced: bool = False) -> GroupReading:
+    probabilities = group_probabilities(logits, group)
     score = critique_score(group, probabilities, definition)
-    return GroupReading(position, tuple(probabilities.tolist()), int(probabilities.argmax()), score)
+    return GroupReading(position, tuple(probabilities.tolist()), int(probabilities.argmax()), score, forced)
 
 
 def first_of(tokens: np.ndarray, group_ids: np.ndarray) -> int | None:
@@ -111,25 +116,46 @@ def first_of(tokens: np.ndarray, group_ids: np.ndarray) -> int | None:
 
 
 def score_segment(
-    trace: Trace, ids: ReflectionIds, config: DecodeConfig, action: Action, inherited: GroupReading | None = None
+    trace: Trace,
+    ids: ReflectionIds,
+    config: DecodeConfig,
+    action: Action,
+    inherited: GroupReading | None = None,
+    force: Sequence[str] = (),
 ) -> SegmentScore:
     """The terms of f for a segment.
 
     IsRel is read at the first position after `</paragraph>`, whatever was emitted there; IsSup and IsUse where the
     first token of their group was emitted. A segment with neither a passage nor evidence in force has no IsRel and no
     IsSup, one whose passage is judged Irrelevant no IsSup; one that continues `inherited` that reading of IsRel.
+
+    Groups in `force` ("issup", "isuse") that were not written are read where they should have been: before IsUse or
+    the closing token, and after a segment that ended without one (`Trace.after`).
     """
     isrel = read_group(trace, "isrel", 0, config.critique) if action == "retrieve" else None
     if action == "continue" and inherited is not None:
         isrel = dataclasses.replace(inherited, position=-1)
     has_evidence = action in ("retrieve", "continue") and not (isrel is not None and isrel.greedy == 0)
-    issup_at = first_of(trace.tokens, ids.group("issup")) if has_evidence else None
+
+    def read(group: str) -> GroupReading | None:
+        written = read_group(trace, group, first_of(trace.tokens, ids.group(group)), config.critique)
+        return written or (_read_forced(trace, group, ids, config.critique) if group in force else None)
+
     return SegmentScore(
         first_term(trace, ids, config.first_term, config.count_reflection_tokens),
         isrel,
-        read_group(trace, "issup", issup_at, config.critique),
-        read_group(trace, "isuse", first_of(trace.tokens, ids.group("isuse")), config.critique),
+        read("issup") if has_evidence else None,
+        read("isuse"),
     )
+
+
+def _read_forced(trace: Trace, group: str, ids: ReflectionIds, definition: str) -> GroupReading | None:
+    """The group's reading where its token should have stood; None where that position was never computed."""
+    position = first_of(trace.tokens, ids.group("isuse")) if group == "issup" else None
+    if position is None:
+        position = len(trace.tokens) - trace.closed
+    logits = trace.reflection[position] if position < len(trace.tokens) else trace.after
+    return None if logits is None else _reading(logits, group, position, definition, forced=True)
 
 
 def decide(

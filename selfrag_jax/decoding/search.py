@@ -11,6 +11,7 @@ import numpy as np
 from selfrag_jax.config import DecodeConfig
 from selfrag_jax.decoding import scoring
 from selfrag_jax.decoding.scoring import Action, Decision, GroupReading, SegmentScore, Trace
+from selfrag_jax.reflection import IRRELEVANT, ISREL, ISSUP, NO_SUPPORT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,3 +69,20 @@ def keep_best(paths: list[Path], beam: int) -> list[Path]:
     """The `beam` best by score, best first; among equals the earlier in the list. Ended paths compete as they are."""
     order = np.argsort([-path.score for path in paths], kind="stable")
     return [paths[i] for i in order[:beam]]
+
+
+def passes(step: Step, config: DecodeConfig) -> bool:
+    """Whether the filters let a candidate through (§3.3): by its greedy IsRel and IsSup, where it has them."""
+    isrel, issup = step.score.isrel, step.score.issup
+    irrelevant = isrel is not None and ISREL[isrel.greedy] == IRRELEVANT
+    unsupported = issup is not None and ISSUP[issup.greedy] == NO_SUPPORT
+    return not (config.filter_isrel and irrelevant) and not (config.filter_issup and unsupported)
+
+
+def keep(ended: list[Path], new: list[Path], config: DecodeConfig) -> list[Path]:
+    """The next beam: the best of the ended paths and of those new ones that pass the filters.
+
+    Where that leaves nothing, the best of the new ones, which `passes` tells from the others.
+    """
+    pool = ended + [path for path in new if passes(path.steps[-1], config)]
+    return keep_best(pool, config.beam) if pool else keep_best(new, 1)

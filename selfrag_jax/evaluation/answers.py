@@ -24,7 +24,7 @@ def as_request(row: QuestionRow) -> "Request":
     given = None
     if row.ctxs is not None:
         given = [Passage(c.id or f"{row.id}:{n}", c.title, c.text, c.score or 0.0) for n, c in enumerate(row.ctxs, 1)]
-    return Request(row.instruction, row.input, given)
+    return Request(row.instruction, row.input, given, row.options)
 
 
 def answer_unit(engine: "Engine", unit: Unit[QuestionRow], tree: bool = False) -> list[dict[str, Any] | RowError]:
@@ -61,12 +61,13 @@ def output_row(row: QuestionRow, result: "Result", tree: bool = False) -> dict[s
         "retrievals": result.counts.retrievals,
         "citations": [dataclasses.asdict(passage) for passage in result.citations],
     }
+    if result.options:
+        answered |= {"option": result.option, "options": result.options}
     if row.answers:
+        said = result.option or result.text
         answered |= {
             "answers": list(row.answers),
-            "correct": is_right(
-                result.text, metric=row.metric, answers=row.answers, aspects=row.aspects, ignore=row.ignore
-            ),
+            "correct": is_right(said, metric=row.metric, answers=row.answers, aspects=row.aspects, ignore=row.ignore),
         }
     if tree:
         answered["tree"] = result.to_dict()

@@ -4,14 +4,9 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 
+from selfrag_jax.decoding.options import chosen_label, leading_label
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-# The label that an answer to a closed question begins with: "True", "B.", "(b)", "C: …". A lone letter counts only if
-# it is set off, so that "A passage …" and "N'zeto" are no answers.
-_LABEL = re.compile(r"[\s(\[\"'*]*(true\b|false\b|(?:[a-z]|\d+)(?=\s*(?:[.):\[\],\"*]|['-](?!\w)|$)))", re.IGNORECASE)
-# The label that an answer concludes with: "…, so this is false.", "Therefore the answer is (B)."
-_CONCLUSION = re.compile(
-    r"\b(?:so|therefore|thus|hence|answer)\b[^.!?\n]*?\bis\s+(?:option\s+)?[(\[\"'*]*((?i:true|false)|[A-Z]|\d+)[)\]\"'*]*[.!]?\s*$"
-)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -36,9 +31,8 @@ def choice(output: str, answers: Iterable[str]) -> bool:
     The label is what the output concludes with ("…, so the answer is B.") or, failing that, what it begins with ("B.
     Muscat"). Nothing else is looked at, and an output that does neither is wrong.
     """
-    chosen = _CONCLUSION.search(output) or _LABEL.match(output)
-    gold = {found[1].casefold() for found in map(_LABEL.match, answers) if found}
-    return chosen is not None and chosen[1].casefold() in gold
+    gold = {label for label in map(leading_label, answers) if label}
+    return chosen_label(output) in gold
 
 
 _WORD = re.compile(r"(?:(?<![\w.,])-)?\d+(?:[.,]\d+)*|[^\W\d_]+")

@@ -100,3 +100,22 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "binary").write_bytes(b"\x80\x04\x95")
     with pytest.raises(UserError, match="not UTF-8"):
         list(read_rows(tmp_path / "binary"))
+
+
+def test_options_of_closed_questions(tmp_path):
+    question = {"question": "?"}
+    path = write(
+        tmp_path / "q.jsonl", question, {**question, "options": ["true", "false"]}, {**question, "options": {"A": "x"}}
+    )
+    assert [row.options for row in read_questions(path)] == [None, {"true": "", "false": ""}, {"A": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [(["A", 1], "a list of labels"), ({}, "a list of labels"), ([" "], "a list of labels"), (["A", "a"], "differ"),
+     ({"A": 1}, "a list of labels"), ("A", "a list of labels")],
+)  # fmt: skip
+def test_bad_options(tmp_path, options, expected):
+    path = write(tmp_path / "q.jsonl", {"question": "?", "options": options})
+    with pytest.raises(UserError, match=f"q.jsonl, row 1, field 'options': expected .*{expected}"):
+        list(read_questions(path))

@@ -105,6 +105,7 @@ class Search:
         self.passages, self.k, self.s = passages, k, s
         self.nodes: list[Node] = []
         self.margins = [np.inf]
+        self.starved = False  # whether the filters once dropped every candidate
 
     def logits(self, ids):
         return llama_last_logits(self.params, self.shape, ids)
@@ -156,15 +157,22 @@ class Search:
         tokens, rows = self.greedy(self.prompt + past + inline + put_in, s.max_new_tokens - used)
         before = mother.path_terms if mother else []
         inherited = next((t["isrel"] for t in reversed(before) if t["isrel"] is not None), None)
-        terms, supported = measure(s, tokens, rows, action, inherited)
         depth = mother.depth + 1 if mother else 1
         used += len(tokens)
         ended = tokens[-1] not in RETRIEVE or depth >= s.max_depth or used >= s.max_new_tokens
+        terms = measure(s, tokens, rows, action, inherited)
+        if s.force_critique:
+            if tokens[-1] not in RETRIEVE and tokens[-1] != EOS:
+                closing = self.logits(self.prompt + past + inline + put_in + tokens)
+            else:
+                closing = rows[-1]
+            has_use = any(t["isuse"] is not None for t in [*before, terms])
+            read_what_is_missing(s, terms, tokens, rows, closing, action, ended and not has_use)
         path_terms = [*before, terms]
         said = tokens[:-1] if tokens[-1] in RETRIEVE else tokens
         plain = [t for t in said if t < EOS or t in (OPEN, CLOSE, 56)]
         in_force = passage if action == "retrieve" else (mother.in_force if mother else None)
-        cites = in_force if supported and action in ("retrieve", "continue") and any(t < EOS for t in said) else None
+        cites = in_force if terms["support"] in ("full", "partial") and any(t < EOS for t in said) else None
         node = Node(
             parent, action, tokens, terms, path_score(s, path_terms, ended), ended,
             [*(mother.texts if mother else []), plain], inline + put_in + said, past, path_terms, used,
@@ -184,16 +192,26 @@ class Search:
         said = mother.tokens if mother else []
         return [self.grow(parent, action, n) for n in look_up(self.passages, self.question, said, self.k)]
 
+    def let_through(self, n: int) -> bool:
+        node = self.nodes[n]
+        irrelevant = node.terms["isrel"] is not None and node.terms["isrel"] < 0.5
+        return not (self.s.filter_isrel and irrelevant) and not (self.s.filter_issup and node.terms["support"] == "no")
+
+    def filtered(self, beam: list[int], old: set[int]) -> list[int]:
+        left = [n for n in beam if n in old or self.let_through(n)]
+        return left or [max(beam, key=lambda n: self.nodes[n].score)]
+
     def run(self) -> Outcome:
         nodes, kept, width = self.nodes, set(), self.s.beam
         beam = self.children(None, self.logits(self.prompt))
         while True:
-            ranked = sorted(beam, key=lambda n: -nodes[n].score)
+            ranked = sorted(self.filtered(beam, kept), key=lambda n: -nodes[n].score)
             if len(ranked) > width:
                 self.margins.append(nodes[ranked[width - 1]].score - nodes[ranked[width]].score)
             self.margins += [nodes[a].score - nodes[b].score for a, b in itertools.pairwise(ranked[:width])]
             beam = ranked[:width]
             kept |= set(beam)
+            self.starved |= not any(self.let_through(n) for n in beam)
             if all(nodes[n].ended for n in beam):
                 return Outcome(nodes, beam[0], kept, min(self.margins))
             beam = [n for n in beam if nodes[n].ended] + [
@@ -202,7 +220,7 @@ class Search:
 
 
 def measure(s, tokens, rows, action, inherited):
-    """The terms of a segment, and whether its greedy IsSup says fully or partially."""
+    """The terms of a segment, and what its greedy IsSup says."""
     logp = [r[t] - (np.log(np.exp(r - r.max()).sum()) + r.max()) for t, r in zip(tokens, rows, strict=True)]
     if not s.count_reflection_tokens:
         logp = [x for t, x in zip(tokens, logp, strict=True) if t not in ALL_13]
@@ -210,21 +228,42 @@ def measure(s, tokens, rows, action, inherited):
     first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
         s.first_term, math.exp(total / len(logp)) if logp else 1.0
     )
-    terms, supported = {"first": first, "isrel": None, "issup": None, "isuse": None}, False
+    terms = {"first": first, "isrel": None, "issup": None, "isuse": None, "support": None}
     if action == "retrieve":
         terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
     elif action == "continue":
         terms["isrel"] = inherited
-    relevant = terms["isrel"] is None or terms["isrel"] >= 0.5
     for t, r in zip(tokens, rows, strict=True):
-        if t in SUPPORT and terms["issup"] is None and action in ("retrieve", "continue") and relevant:
-            p = softmax(r[SUPPORT])
-            terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
-            supported = p.argmax() < 2
+        if t in SUPPORT and terms["issup"] is None and may_be_supported(terms, action):
+            read_support(s, terms, r)
         if t in UTILITY and terms["isuse"] is None:
-            p = softmax(r[UTILITY])
-            terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if s.critique == "graded" else p[4]
-    return terms, supported
+            read_use(s, terms, r)
+    return terms
+
+
+def may_be_supported(terms, action):
+    """Only what rests on a passage that is not judged irrelevant."""
+    return action in ("retrieve", "continue") and (terms["isrel"] is None or terms["isrel"] >= 0.5)
+
+
+def read_support(s, terms, logits):
+    p = softmax(logits[SUPPORT])
+    terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
+    terms["support"] = ("full", "partial", "no")[int(p.argmax())]
+
+
+def read_use(s, terms, logits):
+    p = softmax(logits[UTILITY])
+    terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if s.critique == "graded" else p[4]
+
+
+def read_what_is_missing(s, terms, tokens, rows, closing, action, wants_use):
+    """force_critique: IsSup where IsUse or the closing token stands, IsUse where the closing token stands or would."""
+    if terms["issup"] is None and may_be_supported(terms, action):
+        before_use = [r for t, r in zip(tokens, rows, strict=True) if t in UTILITY]
+        read_support(s, terms, before_use[0] if before_use else closing)
+    if wants_use and terms["isuse"] is None:
+        read_use(s, terms, closing)
 
 
 def path_score(s, terms, ended):

@@ -1,6 +1,7 @@
 """The engine as its users meet it."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -158,3 +159,41 @@ def test_a_cut_answer_says_so():
 def test_an_answer_is_the_same_again():
     asked = engine(tiny(2))
     assert asked.answer("w5 w6").to_json() == asked.answer("w5 w6").to_json()
+
+
+def test_forcing_the_critique_reads_more_and_writes_the_same():
+    cut = {"max_new_tokens": 4, "max_depth": 2}
+    plain, forced = (engine(tiny(1), **cut, force_critique=on).answer("w1 w2") for on in (False, True))
+    assert [c.tokens for c in plain.tree if c.depth == 0] == [c.tokens for c in forced.tree if c.depth == 0]
+    assert any(c.issup is None for c in plain.tree)
+    for c in forced.tree:
+        assert c.isrel is not None
+        relevant = c.isrel.greedy == reflection.RELEVANT
+        assert (c.issup is not None) == relevant and (not c.ended or c.isuse is not None)
+    assert any(c.issup is not None and c.issup.forced for c in forced.tree)
+    assert not any(group is not None and group.forced for c in plain.tree for group in (c.issup, c.isuse))
+
+
+def test_filters_drop_and_fall_back():
+    """No dropped candidate is kept, unless every one would be dropped: then the best, and it is said."""
+    seen = set()
+    for number, k in itertools.product(range(8), (1, 3)):
+        question = f"w{number} w{number + 3}"
+        for name, group, refused in (
+            ("filter_isrel", "isrel", reflection.IRRELEVANT),
+            ("filter_issup", "issup", reflection.NO_SUPPORT),
+        ):
+            result = engine(tiny(1), top_k=k, max_depth=1, force_critique=True, **{name: True}).answer(question)
+            for c in result.tree:
+                reading = getattr(c, group)
+                assert c.filtered == (reading is not None and reading.greedy == refused)
+            kept = [c for c in result.tree if c.kept]
+            fell_back = all(c.filtered for c in result.tree)
+            if fell_back:
+                assert kept == [max(result.tree, key=lambda c: c.path_score)]
+            else:
+                assert not any(c.filtered for c in kept)
+            assert fell_back == any("the filters would have dropped" in note for note in result.notes)
+            seen.add((name, fell_back, any(c.filtered for c in result.tree)))
+    assert {(n, False, True) for n in ("filter_isrel", "filter_issup")} <= seen, seen
+    assert {(n, True, True) for n in ("filter_isrel", "filter_issup")} <= seen, seen

@@ -23,6 +23,9 @@ CASES = [
     {"retrieve": "token", "combine": "product", "count_reflection_tokens": False},
     {"retrieve": "never", "first_term": "none"},
     {"retrieve": "threshold", "threshold": 0.05, "max_retrievals": 1},
+    {"retrieve": "always", "force_critique": True, "max_new_tokens": 9},
+    {"retrieve": "threshold", "threshold": 0.05, "force_critique": True, "filter_issup": True, "beam": 3},
+    {"retrieve": "always", "filter_isrel": True, "filter_issup": True},
 ]
 
 
@@ -42,13 +45,14 @@ class ByWords:
         return [[self.passages[n] for n in oracle.look_up([none] * len(self.passages), w, [], k)] for w in words]
 
 
-def same(result: Result, wanted: oracle.Outcome) -> None:
+def same(result: Result, search: oracle.Search, wanted: oracle.Outcome) -> None:
     """Asserts that both searches made the same candidates, kept the same and cite the same passages."""
     assert len(result.tree) == len(wanted.nodes)
     passage_id = lambda number: None if number is None else result.passages[number].id  # noqa: E731
     for found, node in zip(result.tree, wanted.nodes, strict=True):
         assert (found.parent, found.decision.action, list(found.tokens)) == (node.parent, node.action, node.tokens)
         assert bool(found.ended) == node.ended
+        assert found.filtered == (not search.let_through(found.node))
         in_force = node.in_force if node.action in ("retrieve", "continue") else None
         assert passage_id(found.passage) == (None if in_force is None else f"p{in_force}")
         for name in ("isrel", "issup", "isuse"):
@@ -59,6 +63,7 @@ def same(result: Result, wanted: oracle.Outcome) -> None:
         assert found.path_score == pytest.approx(node.score, rel=1e-4, abs=1e-4)
     assert {candidate.node for candidate in result.tree if candidate.kept} == wanted.kept
     assert result.segments[-1] == wanted.best
+    assert search.starved == any("the filters would have dropped" in note for note in result.notes)
     cited = {(s.segment, result.citations[n - 1].id) for s in result.sentences for n in s.citations}
     path = [wanted.nodes[n] for n in result.segments]
     assert cited == {(i, f"p{node.cites}") for i, node in enumerate(path) if node.cites is not None}
@@ -77,10 +82,11 @@ def compare(model: Model, seed: int, cases: list[DecodeConfig]) -> list[tuple[Re
         words = [seed, number, 3, 3]
         question = " ".join(f"w{word}" for word in words)
         prompt = model.tokenizer.encode_prompt(question)
-        wanted = oracle.Search(double, shape, words, prompt, encoded, 3, config).run()
+        search = oracle.Search(double, shape, words, prompt, encoded, 3, config)
+        wanted = search.run()
         if wanted.margin >= NEAR_TIE:
             compared.append((engine.answer(question), wanted))
-            same(*compared[-1])
+            same(compared[-1][0], search, wanted)
     ties = len(cases) - len(compared)
     print(f"seed {seed}: {len(compared)} searches compared, {ties} left out as near-ties (< {NEAR_TIE})")
     assert ties <= len(cases) / 3, "too many near-ties to call this a comparison"

@@ -81,6 +81,31 @@ def test_where_groups_are_read():
     assert going_on.isrel is not None and (going_on.isrel.score, going_on.isrel.position) == (0.4, -1)
 
 
+def test_forced_readings():
+    """Where IsSup and IsUse should have stood: before IsUse, at the closing token, or after a segment without one."""
+
+    def read(tokens, closed=True, after=None, force=("issup", "isuse")):
+        rows = np.stack([logits(isrel=[0.1, 0.9])] * len(tokens))
+        trace = Trace(np.array(tokens), np.zeros(len(tokens)), rows, np.zeros(len(tokens)), closed, after)
+        found = scoring.score_segment(trace, IDS, DecodeConfig(), "retrieve", force=force)
+        where = lambda group: None if group is None else (group.position, group.forced)  # noqa: E731
+        return where(found.issup), where(found.isuse)
+
+    assert read([500, IDS.utility_4, EOS]) == ((1, True), (1, False))
+    assert read([500, IDS.fully, EOS]) == ((1, False), (2, True))
+    assert read([500, EOS]) == ((1, True), (1, True))
+    assert read([500, IDS.retrieval], force=["issup"]) == ((1, True), None)
+    assert read([500, 501], closed=False) == (None, None)
+    after = logits(issup=[0.8, 0.1, 0.1], isuse=[0.1, 0.1, 0.1, 0.1, 0.6])
+    assert read([500, 501], False, after) == ((2, True), (2, True))
+    assert read([500, EOS], force=()) == (None, None)
+    trace = Trace(np.array([500]), np.zeros(1), logits(isrel=[0.9, 0.1])[None], np.zeros(1), False, after)
+    assert scoring.score_segment(trace, IDS, DecodeConfig(), "retrieve", force=["issup"]).issup is None  # irrelevant
+    assert scoring.score_segment(trace, IDS, DecodeConfig(), "none", force=["issup"]).issup is None
+    read_after = scoring.score_segment(trace, IDS, DecodeConfig(), "text", force=["isuse"]).isuse
+    assert read_after is not None and read_after.score == pytest.approx(-0.1 - 0.05 + 0.05 + 0.6)
+
+
 @pytest.mark.parametrize(
     ("kind", "count", "value"),
     [
