@@ -6,6 +6,7 @@ without importing it (`selfrag_jax.paths.resolve`). "§" refers to the paper's s
 """
 
 import dataclasses
+from typing import Any
 
 
 @dataclasses.dataclass
@@ -44,6 +45,7 @@ class DecodeConfig:
     max_depth: int = 6  # T, segments per answer
     max_retrievals: int = 0  # per answer; after so many the evidence in force is continued; 0: no limit
     max_new_tokens: int = 100  # per answer, over all its segments
+    max_segment_tokens: int = 0  # per segment; 0: only the answer's budget counts
     w_isrel: float = 1.0
     w_issup: float = 1.0
     w_isuse: float = 0.5
@@ -54,8 +56,47 @@ class DecodeConfig:
     filter_isrel: bool = False  # drop candidates whose greedy IsRel is Irrelevant
     filter_issup: bool = False  # drop candidates whose greedy IsSup is No support (§3.3, hard constraint)
     force_critique: bool = False  # read IsSup and IsUse where their tokens should stand, if they were not written
-    history: str = "segments"  # segments (only the passage in force stays) | passages (all stay inline)
+    history: str = "segments"  # segments (the passage in force stays) | passages (all stay inline) | text (none stays)
+    # What the authors' code does otherwise than the paper, beside `combine`, `history` and `w_isuse`.
+    stop_at: str = "retrieve"  # retrieve: a segment ends there | eos: it runs on, and is cut at [Retrieval] afterwards
+    absent: str = "renormalise"  # a group that a path lacks: weights renormalised | zero: 0, each segment by itself
+    requery: bool = True  # whether every retrieval asks anew; else the first one's passages serve the whole answer
+    probe_tokens: int = 0  # retrieve only if [Retrieval] is among so many tokens written without a passage; 0: no probe
     batch_size: int = 8  # questions of a file that are answered together
+
+    @classmethod
+    def short_form(cls) -> "DecodeConfig":
+        """PopQA, TriviaQA (§4.1, A.3): one segment of up to 100 tokens; `retrieval.top_k` is 10 for PopQA's files."""
+        return cls(max_depth=1, max_new_tokens=100)
+
+    @classmethod
+    def closed(cls) -> "DecodeConfig":
+        """PubHealth, ARC-Challenge: one segment of up to 50 tokens; the rows' `options` make candidates vote."""
+        return cls(max_depth=1, max_new_tokens=50)
+
+    @classmethod
+    def long_form(cls) -> "DecodeConfig":
+        """ASQA: up to 300 tokens in up to 6 segments, and δ = 0, so that retrieval is hardly ever declined.
+
+        Biographies: `max_segment_tokens` 200.
+        """
+        return cls(threshold=0.0, max_depth=6, max_new_tokens=300)
+
+    @classmethod
+    def reference_short_form(cls) -> "DecodeConfig":
+        """`short_form` as the authors' code has it (SELFRAG.md §2), its command line's w_IsUse of 1.0 included."""
+        return cls(max_depth=1, max_new_tokens=100, w_isuse=1.0, **_REFERENCE)
+
+    @classmethod
+    def reference_long_form(cls) -> "DecodeConfig":
+        """`long_form` as the authors' code has it (SELFRAG.md §2): 300 tokens a segment, scores multiplied."""
+        return cls(
+            threshold=0.0, combine="product", probe_tokens=25, max_depth=6, max_segment_tokens=300,
+            max_new_tokens=6 * 300, **_REFERENCE,
+        )  # fmt: skip
+
+
+_REFERENCE: dict[str, Any] = {"stop_at": "eos", "absent": "zero", "requery": False, "history": "text"}
 
 
 @dataclasses.dataclass

@@ -6,111 +6,26 @@ onto their parents' prefixes.
 
 With `history="passages"` everything stays inline and a row has one prefix. With `"segments"` it has two: `start`, with
 the passage in force, from which segments that continue go on, and `base`, the prompt and the plain text of the
-segments, from which a new retrieval goes on. Where a row is about to retrieve they are the same.
+segments, from which a new retrieval goes on. Where a row is about to retrieve they are the same. With `"text"` there is
+only the base.
 """
 
 import dataclasses
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from selfrag_jax.config import DecodeConfig
 from selfrag_jax.decoding import buckets, cache, generate, scoring, search
 from selfrag_jax.decoding.cache import Prefix
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.decoding.scoring import Action, Decision, Trace
 from selfrag_jax.decoding.search import Path, Step
-from selfrag_jax.models.llama import Params
-from selfrag_jax.models.llama_config import LlamaConfig
-from selfrag_jax.reflection import ReflectionIds
-
-
-@dataclasses.dataclass
-class Question:
-    """One question and everything found out about it so far."""
-
-    prompt: list[int]
-    paths: list[Path] = dataclasses.field(default_factory=list)  # the beam, best first
-    passages: list[Passage] = dataclasses.field(default_factory=list)  # every one offered, each once
-    candidates: list[Path] = dataclasses.field(default_factory=list)  # every one, by its node's number
-    kept: set[int] = dataclasses.field(default_factory=set)
-    cut: set[int] = dataclasses.field(default_factory=set)  # nodes whose passage was cut
-    first_decision: Decision | None = None
-    notes: list[str] = dataclasses.field(default_factory=list)
-    retrievals: int = 0
-    prefilled: int = 0
-    decoded: int = 0
-
-    def passage_number(self, passage: Passage) -> int:
-        """Where a passage stands among those offered; it is added if it is new."""
-        for number, known in enumerate(self.passages):
-            if (known.title, known.text) == (passage.title, passage.text):
-                return number
-        self.passages.append(passage)
-        return len(self.passages) - 1
-
-    def note(self, text: str) -> None:
-        """Something the reader of the answer is told, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-
-@dataclasses.dataclass(frozen=True)
-class Draft:
-    """A candidate before it is generated."""
-
-    suffix: tuple[int, ...]
-    passage: int | None = None
-    cut: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """An unended path, and the lengths of its prefixes."""
-
-    question: int
-    path: Path
-    decision: Decision
-    start_length: int
-    base_length: int
-
-
-class TokenizerLike(Protocol):
-    """What decoding asks of `selfrag_jax.tokenizer.Tokenizer`."""
-
-    @property
-    def reflection(self) -> ReflectionIds: ...
-
-    @property
-    def eos_id(self) -> int: ...
-
-    def encode_prompt(self, instruction: str, input: str = "") -> list[int]: ...
-
-    def encode_passage(self, title: str, text: str, max_tokens: int | None = None) -> list[int]: ...
-
-    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Model:
-    """What the search needs to know of the model and the tokenizer."""
-
-    params: Params
-    config: LlamaConfig
-    tokenizer: TokenizerLike
-    dtype: jnp.dtype
-
-    @property
-    def ids(self) -> ReflectionIds:
-        return self.tokenizer.reflection
-
-    def control(self) -> generate.Control:
-        return generate.control(self.ids, self.tokenizer.eos_id)
+from selfrag_jax.decoding.state import Draft, Question, Row
 
 
 class Batch:
@@ -126,8 +41,10 @@ class Batch:
         self.questions = [Question(list(prompt)) for prompt in prompts]
         self.rows: list[Row] = []
         self.timings: dict[str, float] = defaultdict(float)
-        self._control = model.control()
+        self._control = model.control(config.stop_at)
         self._read_prompts()
+        if config.probe_tokens:
+            self._probe()
 
     # ---- prefixes
 
@@ -146,6 +63,17 @@ class Batch:
             question.prefilled += len(question.prompt)
             length = len(question.prompt)
             self.rows.append(Row(number, Path((), "", 0.0, decision), decision, length, length))
+
+    def _probe(self) -> None:
+        """What the authors' long form asks besides: whether [Retrieval] is in the first tokens of a free answer."""
+        traces = self._generate([[Draft(())] for _ in self.rows], [self.config.probe_tokens] * len(self.rows))
+        for number, (trace,) in enumerate(traces):
+            row = self.rows[number]
+            if row.decision.action == "retrieve" and self.model.ids.retrieval not in trace.tokens:
+                decision = dataclasses.replace(row.decision, action="none")
+                self.questions[row.question].first_decision = decision
+                path = dataclasses.replace(row.path, decision=decision)
+                self.rows[number] = dataclasses.replace(row, path=path, decision=decision)
 
     def _extend(
         self, prefix: Prefix, parents: list[int], tokens: list[list[int]], size: int
@@ -200,23 +128,24 @@ class Batch:
         return Draft((self.model.ids.retrieval, *ids), question.passage_number(passage), cut)
 
     def _budget(self, row: Row) -> int:
-        return self.config.max_new_tokens - row.path.generated
+        left = self.config.max_new_tokens - row.path.generated
+        return min(left, self.config.max_segment_tokens or left)
 
     def advance(self, passages: Sequence[Sequence[Passage]]) -> None:
         """One segment for every row. passages: what was found for each row (nothing for rows that do not retrieve)."""
         drafts = []
         for row, found in zip(self.rows, passages, strict=True):
             if row.decision.action == "retrieve":
-                self.questions[row.question].retrievals += 1
+                self.questions[row.question].retrievals += self.config.requery or row.path.retrievals == 0
                 if not found:
                     self.questions[row.question].note("the retriever found no passage: answered without one")
             drafts.append(self.drafts(row, found))
-        traces = self._generate(drafts)
+        traces = self._generate(drafts, [self._budget(row) for row in self.rows])
         parents = self._keep(drafts, traces)
         self._move_on(parents)
 
-    def _generate(self, drafts: list[list[Draft]]) -> list[list[Trace]]:
-        """The segments of all rows' candidates, in two device calls."""
+    def _generate(self, drafts: list[list[Draft]], budgets: list[int]) -> list[list[Trace]]:
+        """The segments of all rows' candidates, of up to so many tokens for each row, in two device calls."""
         model = self.model
         rows, most = self.start.rows, max(map(len, drafts))
         most = 1 if most == 1 else max(most, self.top_k)  # fewer passages than K are padded, not compiled for
@@ -230,8 +159,9 @@ class Batch:
                 tokens[number, place, : len(draft.suffix)] = draft.suffix
                 lengths[number, place], valid[number, place] = len(draft.suffix), True
                 left = model.config.max_positions - self.rows[number].start_length - len(draft.suffix)
-                budget[number, place] = max(1, min(self._budget(self.rows[number]) + beyond, left))
-        max_new = buckets.fit(self.config.max_new_tokens + beyond, buckets.NEW_TOKENS)
+                budget[number, place] = max(1, min(budgets[number] + beyond, left))
+        longest = min(self.config.max_new_tokens, self.config.max_segment_tokens or self.config.max_new_tokens)
+        max_new = buckets.fit(max(longest, *budgets) + beyond, buckets.NEW_TOKENS)
         k, v = cache.empty_suffix(model.config, rows, most, bucket + max_new, model.dtype)
         last, k, v = self._timed(
             "prefill",
@@ -246,14 +176,20 @@ class Batch:
         )  # fmt: skip
         out, counts = jax.device_get((readout, counts))
 
-        def trace(row: int, place: int) -> Trace:
-            count = min(int(counts[row, place]), self._budget(self.rows[row]))
-            kept, last = (row, place, slice(0, count)), int(out.token[row, place, count - 1])
-            closed = last == model.tokenizer.eos_id or last in model.ids.group("retrieve")
-            after = out.reflection[row, place, count] if count < counts[row, place] else None
-            return Trace(out.token[kept], out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, after)
+        return [
+            [self._trace(out, row, place, int(counts[row, place]), budgets[row]) for place in range(len(found))]
+            for row, found in enumerate(drafts)
+        ]
 
-        return [[trace(row, place) for place in range(len(found))] for row, found in enumerate(drafts)]
+    def _trace(self, out: generate.Readout, row: int, place: int, count: int, budget: int) -> Trace:
+        """A candidate's share of the readout; a token beyond the budget was made for its position only."""
+        kept = (row, place, slice(0, min(count, budget)))
+        tokens, cut = out.token[kept], None
+        if self.config.stop_at == "eos" and self.rows[row].decision.action == "retrieve":
+            cut = scoring.first_of(tokens, np.array([self.model.ids.retrieval]))
+        closed = cut is not None or int(tokens[-1]) in self._control.stop_4
+        after = out.reflection[row, place, budget] if count > budget else None
+        return Trace(tokens, out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, cut, after)
 
     def _keep(self, drafts: list[list[Draft]], traces: list[list[Trace]]) -> list[tuple[int, Path]]:
         """Score the candidates and keep each question's best; the kept paths that go on, with their parents' rows."""
@@ -295,12 +231,12 @@ class Batch:
 
     def _what_follows(self, row: Row, draft: Draft, trace: Trace) -> tuple[str, Decision | None]:
         """Why the path ends with this segment, or "" and the decision at the boundary after it."""
-        path, config, last = row.path, self.config, int(trace.tokens[-1])
+        path, config, last = row.path, self.config, int(trace.tokens[trace.last])
         if last == self.model.tokenizer.eos_id:
             return "eos", None
         spent = path.generated + len(trace.tokens) >= config.max_new_tokens
         if not trace.closed:
-            return "budget" if spent else "context", None
+            return "budget" if len(trace.tokens) >= self._budget(row) else "context", None
         if len(path.steps) + 1 >= config.max_depth:
             return "depth", None
         if spent:
@@ -308,7 +244,9 @@ class Batch:
         # A retrieval that found nothing takes the evidence before it out of force.
         evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
         retrievals = path.retrievals + (row.decision.action == "retrieve")
-        decision = self._decide(trace.reflection[-1], trace.log_norms[-1], last, evidence, retrievals)
+        decision = self._decide(trace.reflection[trace.last], trace.log_norms[trace.last], last, evidence, retrievals)
+        if config.stop_at == "eos":  # the token alone decides: it is [Retrieval]
+            decision = dataclasses.replace(decision, action="retrieve")
         if self._room_after(row, draft, trace, decision) < MIN_ROOM:
             return "context", None
         return "", decision
@@ -316,9 +254,9 @@ class Batch:
     def _room_after(self, row: Row, draft: Draft, trace: Trace, decision: Decision) -> int:
         """Positions left for the next segment, which starts from the base where it retrieves and drops old passages."""
         begins_at = row.start_length + len(draft.suffix)
-        if self.config.history == "segments" and decision.action == "retrieve":
+        if self.config.history == "text" or (self.config.history == "segments" and decision.action == "retrieve"):
             begins_at = row.base_length
-        return self.model.config.max_positions - begins_at - len(trace.tokens)
+        return self.model.config.max_positions - begins_at - len(trace.segment)
 
     # ---- onto the prefixes
 
@@ -331,7 +269,7 @@ class Batch:
         inline, plain = [], []
         for _, path in going_on:
             step = path.steps[-1]
-            said = [int(token) for token in step.trace.tokens[:-1]]  # the closing Retrieve token is decided anew
+            said = [int(token) for token in step.trace.segment[:-1]]  # the closing Retrieve token is decided anew
             inline.append([*step.suffix, *said])
             plain.append([token for token in said if token not in self.model.ids.array])
         old = [self.rows[parent] for parent in parents]
@@ -341,6 +279,9 @@ class Batch:
             self.start = self.base = self._read(
                 self.start, parents, inline, [row.start_length for row in old], going_on
             )
+        elif self.config.history == "text":
+            starts = bases = [row.base_length + len(ids) for row, ids in zip(old, plain, strict=True)]
+            self.start = self.base = self._read(self.base, parents, plain, [row.base_length for row in old], going_on)
         else:
             # A row about to retrieve goes on from its base, so its passage need not be read again.
             inline = [[] if new else ids for new, ids in zip(retrieves, inline, strict=True)]

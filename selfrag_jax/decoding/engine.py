@@ -10,11 +10,13 @@ import jax.numpy as jnp
 from selfrag_jax import reflection
 from selfrag_jax.config import Config, DecodeConfig
 from selfrag_jax.decoding import citations, options, search
-from selfrag_jax.decoding.batch import MIN_ROOM, Batch, Model, Question, Row, TokenizerLike
+from selfrag_jax.decoding.batch import MIN_ROOM, Batch
+from selfrag_jax.decoding.model import Model, TokenizerLike
 from selfrag_jax.decoding.result import Candidate, Choice, Counts, FinalPath, Group, OfferedPassage, Result
 from selfrag_jax.decoding.retriever import Passage, Retriever
 from selfrag_jax.decoding.scoring import Decision, GroupReading
 from selfrag_jax.decoding.search import Path
+from selfrag_jax.decoding.state import Question, Row
 from selfrag_jax.errors import UserError
 from selfrag_jax.models.llama import Params
 from selfrag_jax.models.llama_config import LlamaConfig
@@ -120,6 +122,8 @@ class Engine:
         for number, row in enumerate(batch.rows):
             if row.decision.action == "retrieve":
                 given = requests[row.question].passages
+                if not self.config.requery and row.path.retrievals:
+                    given = batch.questions[row.question].passages
                 if given is None:
                     asking.append(number)
                 else:
@@ -138,7 +142,7 @@ class Engine:
         """What the retriever is asked: the question and, for later segments, the last segment's text (x, y_{t-1})."""
         parts = [request.instruction, request.input]
         if row.path.steps:
-            parts.append(self._text(row.path.steps[-1].trace.tokens))
+            parts.append(self._text(row.path.steps[-1].trace.segment))
         return " ".join(part.strip() for part in parts if part.strip())
 
     # ---- results
@@ -149,7 +153,7 @@ class Engine:
     def _result(self, request: Request, question: Question, timings: dict[str, float]) -> Result:
         best, votes, vote_notes = self._vote(request, question)
         offered = tuple(OfferedPassage(p.id, p.title, p.text, p.score) for p in question.passages)
-        texts = [self._text(step.trace.tokens) for step in best.steps]
+        texts = [self._text(step.trace.segment) for step in best.steps]
         sentences, cited, cited_text = citations.cite(best.steps, texts, offered)
         notes = [*question.notes, *_CUT_SHORT.get(best.ended, ()), *vote_notes]
         assert question.first_decision is not None
@@ -186,7 +190,7 @@ class Engine:
         return best, votes, []
 
     def _answer_text(self, path: Path) -> str:
-        return citations.join([self._text(step.trace.tokens) for step in path.steps])
+        return citations.join([self._text(step.trace.segment) for step in path.steps])
 
     def _candidate(self, question: Question, path: Path) -> Candidate:
         step = path.steps[-1]
@@ -197,9 +201,9 @@ class Engine:
             decision=dataclasses.replace(_choice(step.decision), action=step.action),
             passage=step.passage,
             passage_cut=step.node in question.cut,
-            text=self._text(step.trace.tokens),
-            output=self._text(step.trace.tokens, skip_special=False),
-            tokens=tuple(int(token) for token in step.trace.tokens),
+            text=self._text(step.trace.segment),
+            output=self._text(step.trace.segment, skip_special=False),
+            tokens=tuple(int(token) for token in step.trace.segment),
             first_term=step.score.first_term,
             isrel=_group("isrel", step.score.isrel),
             issup=_group("issup", step.score.issup),

@@ -41,12 +41,13 @@ class Control:
     """The ids that the loop must know."""
 
     reflection_13: Any  # int32 [13]
-    stop_4: Any  # int32 [4]: the Retrieve group and the end of sequence
+    stop_4: Any  # int32 [4]: the tokens that end a segment: the Retrieve group and the end of sequence
 
 
-def control(reflection_ids, eos_id: int) -> Control:
-    """From `tokenizer.reflection` and `tokenizer.eos_id`."""
-    return Control(reflection_ids.array, np.array([*reflection_ids.group("retrieve"), eos_id], np.int32))
+def control(reflection_ids, eos_id: int, stop_at: str = "retrieve") -> Control:
+    """From `tokenizer.reflection` and `tokenizer.eos_id`; `stop_at` as in `DecodeConfig`."""
+    stops = [*reflection_ids.group("retrieve"), eos_id] if stop_at == "retrieve" else [eos_id] * 4
+    return Control(reflection_ids.array, np.array(stops, np.int32))
 
 
 def _read_out(params: Params, config: LlamaConfig, last_D: jax.Array, ids: Control) -> Readout:

@@ -26,8 +26,19 @@ class Trace:
     logprobs: np.ndarray  # [n], of the tokens
     reflection: np.ndarray  # [n, 13], logits in the order of `REFLECTION`
     log_norms: np.ndarray  # [n]
-    closed: bool = True  # whether the last token is a Retrieve token or the end of sequence
+    closed: bool = True  # whether the segment ends with a Retrieve token or the end of sequence
+    cut: int | None = None  # with stop_at="eos": where the [Retrieval] token is that ends the segment, in `tokens`
     after: np.ndarray | None = None  # [13], logits after the last token of a segment that is not closed, where known
+
+    @property
+    def last(self) -> int:
+        """Where the segment's last token is; what was generated after it counts in scores only."""
+        return len(self.tokens) - 1 if self.cut is None else self.cut
+
+    @property
+    def segment(self) -> np.ndarray:
+        """The segment's tokens, its closing one included."""
+        return self.tokens[: self.last + 1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +164,7 @@ def _read_forced(trace: Trace, group: str, ids: ReflectionIds, definition: str) 
     """The group's reading where its token should have stood; None where that position was never computed."""
     position = first_of(trace.tokens, ids.group("isuse")) if group == "issup" else None
     if position is None:
-        position = len(trace.tokens) - trace.closed
+        position = trace.last if trace.closed else len(trace.tokens)
     logits = trace.reflection[position] if position < len(trace.tokens) else trace.after
     return None if logits is None else _reading(logits, group, position, definition, forced=True)
 
@@ -220,17 +231,31 @@ def path_score(segments: Sequence[SegmentScore], ended: bool, config: DecodeConf
 
     `"product"` multiplies the segments' f_t = p_t + (W / W_P,t) Σ_G w_G · s_G,t over the groups present in each, IsUse
     in the last segment that has it.
+
+    With `absent="zero"`, as in the authors' code, every segment has f_t = p_t + Σ_G w_G · s_G,t by itself, IsUse too,
+    and 0 for a group that it lacks.
     """
+    if config.absent == "zero":
+        return _combined([s.first_term + _critique_or_zero(s, config) for s in segments], config.combine)
     closing = max((i for i, s in enumerate(segments) if s.isuse is not None), default=None) if ended else None
     if config.combine == "product":
-        return float(
-            np.prod(
-                [s.first_term + _critique([s], s if i == closing else None, config) for i, s in enumerate(segments)]
-            )
-        )
-    first_terms = [s.first_term for s in segments]
-    combined = sum(first_terms) if config.combine == "sum" else sum(first_terms) / len(first_terms)
+        scores = [s.first_term + _critique([s], s if i == closing else None, config) for i, s in enumerate(segments)]
+        return _combined(scores, "product")
+    combined = _combined([s.first_term for s in segments], config.combine)
     return combined + _critique(segments, None if closing is None else segments[closing], config)
+
+
+def _combined(scores: Sequence[float], how: str) -> float:
+    """The mean, sum or product of the scores of a path's segments."""
+    if how == "product":
+        return float(np.prod(scores))
+    return sum(scores) if how == "sum" else sum(scores) / len(scores)
+
+
+def _critique_or_zero(segment: SegmentScore, config: DecodeConfig) -> float:
+    """Σ_G w_G · s_G over the groups that the segment has."""
+    terms = ((config.w_isrel, segment.isrel), (config.w_issup, segment.issup), (config.w_isuse, segment.isuse))
+    return sum(weight * reading.score for weight, reading in terms if reading is not None)
 
 
 def _critique(segments: Sequence[SegmentScore], closing: SegmentScore | None, config: DecodeConfig) -> float:

@@ -40,7 +40,7 @@ class Path:
 
     @property
     def generated(self) -> int:
-        """Tokens generated along the path."""
+        """Tokens generated along the path, those beyond a cut among them."""
         return sum(len(step.trace.tokens) for step in self.steps)
 
     @property

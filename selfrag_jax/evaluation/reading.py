@@ -16,7 +16,7 @@ import numpy as np
 from selfrag_jax.data.encode import encode_row
 from selfrag_jax.data.rows import Row
 from selfrag_jax.decoding import buckets
-from selfrag_jax.decoding.batch import Model
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import attention, llama
 from selfrag_jax.models.llama_config import LlamaConfig

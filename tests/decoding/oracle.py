@@ -118,7 +118,8 @@ class Search:
             self.margins.append(top[1] - top[0])
             tokens.append(int(logits.argmax()))
             rows.append(logits)
-            if tokens[-1] in RETRIEVE or tokens[-1] == EOS or len(tokens) == budget:
+            stops = [EOS] if self.s.stop_at == "eos" else [*RETRIEVE, EOS]
+            if tokens[-1] in stops or len(tokens) == budget:
                 return tokens, rows
 
     def decide(self, logits, evidence, retrievals):
@@ -148,35 +149,38 @@ class Search:
         s, mother = self.s, self.nodes[parent] if parent is not None else None
         inline = list(mother.inline) if mother else []
         past = list(mother.past_text) if mother else []
-        if mother and action == "retrieve" and s.history == "segments":
+        if mother and (s.history == "text" or (action == "retrieve" and s.history == "segments")):
             inline, past = [], [t for text in mother.texts for t in text]
         put_in = {"continue": [CONTINUE], "none": [NO_RETRIEVAL], "text": []}.get(action)
         if put_in is None:
             put_in = [RETRIEVAL, *self.passages[passage]]
         used = mother.used if mother else 0
-        tokens, rows = self.greedy(self.prompt + past + inline + put_in, s.max_new_tokens - used)
+        context, left = self.prompt + past + inline + put_in, s.max_new_tokens - used
+        written, rows = self.greedy(context, min(left, s.max_segment_tokens or left))
+        tokens, goes_on = written, written[-1] in RETRIEVE
+        if s.stop_at == "eos":
+            goes_on = action == "retrieve" and RETRIEVAL in written
+            tokens = written[: written.index(RETRIEVAL) + 1] if goes_on else written
         before = mother.path_terms if mother else []
         inherited = next((t["isrel"] for t in reversed(before) if t["isrel"] is not None), None)
         depth = mother.depth + 1 if mother else 1
-        used += len(tokens)
-        ended = tokens[-1] not in RETRIEVE or depth >= s.max_depth or used >= s.max_new_tokens
-        terms = measure(s, tokens, rows, action, inherited)
+        used += len(written)
+        ended = not goes_on or depth >= s.max_depth or used >= s.max_new_tokens
+        terms = measure(s, written, rows, action, inherited)
         if s.force_critique:
-            if tokens[-1] not in RETRIEVE and tokens[-1] != EOS:
-                closing = self.logits(self.prompt + past + inline + put_in + tokens)
-            else:
-                closing = rows[-1]
+            closed = goes_on or tokens[-1] == EOS
+            closing = rows[len(tokens) - 1] if closed else self.logits(context + tokens)
             has_use = any(t["isuse"] is not None for t in [*before, terms])
-            read_what_is_missing(s, terms, tokens, rows, closing, action, ended and not has_use)
+            read_what_is_missing(s, terms, written, rows, closing, action, ended and not has_use)
         path_terms = [*before, terms]
-        said = tokens[:-1] if tokens[-1] in RETRIEVE else tokens
+        said = tokens[:-1] if goes_on else tokens
         plain = [t for t in said if t < EOS or t in (OPEN, CLOSE, 56)]
         in_force = passage if action == "retrieve" else (mother.in_force if mother else None)
         cites = in_force if terms["support"] in ("full", "partial") and any(t < EOS for t in said) else None
         node = Node(
             parent, action, tokens, terms, path_score(s, path_terms, ended), ended,
             [*(mother.texts if mother else []), plain], inline + put_in + said, past, path_terms, used,
-            in_force, cites, rows[-1], depth,
+            in_force, cites, rows[len(tokens) - 1], depth,
         )  # fmt: skip
         self.nodes.append(node)
         return len(self.nodes) - 1
@@ -187,9 +191,13 @@ class Search:
         while up is not None:
             looked, up = looked + (up.action == "retrieve"), None if up.parent is None else self.nodes[up.parent]
         action = self.decide(logits, mother is not None and mother.in_force is not None, looked)
+        if mother and self.s.stop_at == "eos":
+            action = "retrieve"
+        if not mother and self.s.probe_tokens and action == "retrieve":
+            action = "retrieve" if RETRIEVAL in self.greedy(self.prompt, self.s.probe_tokens)[0] else "none"
         if action != "retrieve":
             return [self.grow(parent, action, None)]
-        said = mother.tokens if mother else []
+        said = mother.tokens if mother and self.s.requery else []
         return [self.grow(parent, action, n) for n in look_up(self.passages, self.question, said, self.k)]
 
     def let_through(self, n: int) -> bool:
@@ -270,6 +278,9 @@ def path_score(s, terms, ended):
     """First terms and critique of a path, as SELFRAG.md §2 settles it."""
     uses = [t["isuse"] for t in terms if t["isuse"] is not None]
     pool = {"isrel": s.w_isrel, "issup": s.w_issup, "isuse": s.w_isuse}
+    if s.absent == "zero":
+        f = [t["first"] + sum(pool[g] * (t[g] or 0.0) for g in pool) for t in terms]
+        return {"product": math.prod(f), "sum": sum(f), "mean": sum(f) / len(f)}[s.combine]
     if s.combine == "product":
         out = 1.0
         last_use = max((i for i, t in enumerate(terms) if t["isuse"] is not None), default=-1)

@@ -10,8 +10,8 @@ import pytest
 from selfrag_jax import reflection
 from selfrag_jax.config import DecodeConfig
 from selfrag_jax.decoding import generate
-from selfrag_jax.decoding.batch import Model
 from selfrag_jax.decoding.engine import Engine, Request
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.render import WIDTH, render
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.errors import UserError

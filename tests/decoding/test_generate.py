@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from selfrag_jax.decoding import cache, generate
-from selfrag_jax.decoding.batch import Model
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.models import llama, weights
 from selfrag_jax.tokenizer import Tokenizer
 from tests.decoding.tiny import EOS, tiny

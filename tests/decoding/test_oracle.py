@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from selfrag_jax.config import DecodeConfig
-from selfrag_jax.decoding.batch import Model
 from selfrag_jax.decoding.engine import Engine
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.result import Result
 from selfrag_jax.decoding.retriever import Passage
 from tests.decoding import oracle
-from tests.decoding.tiny import some_passages, tiny
+from tests.decoding.tiny import louder, some_passages, tiny
 
 NEAR_TIE = 1e-4
 CASES = [
@@ -26,6 +26,10 @@ CASES = [
     {"retrieve": "always", "force_critique": True, "max_new_tokens": 9},
     {"retrieve": "threshold", "threshold": 0.05, "force_critique": True, "filter_issup": True, "beam": 3},
     {"retrieve": "always", "filter_isrel": True, "filter_issup": True},
+    {"retrieve": "always", "history": "text", "max_segment_tokens": 6},
+    {"retrieve": "always", "stop_at": "eos", "absent": "zero", "requery": False, "history": "text"},
+    {"threshold": 0.05, "stop_at": "eos", "probe_tokens": 8, "combine": "product", "absent": "zero"},
+    {"retrieve": "always", "stop_at": "eos", "force_critique": True, "max_segment_tokens": 12, "combine": "sum"},
 ]
 
 
@@ -102,11 +106,8 @@ def test_same_tree(seed, tied):
 
 def eager(seed: int) -> Model:
     """A tiny model that writes more reflection tokens, above all Continue and support."""
-    model = tiny(seed)
-    louder = np.ones(model.params["head"].shape[0], np.float32)
-    louder[[*oracle.ALL_13]] = 1.2
-    louder[[oracle.CONTINUE, *oracle.SUPPORT[:2]]] = 2.0
-    return dataclasses.replace(model, params=model.params | {"head": model.params["head"] * louder[:, None]})
+    factors = dict.fromkeys(oracle.ALL_13, 1.2) | dict.fromkeys([oracle.CONTINUE, *oracle.SUPPORT[:2]], 2.0)
+    return louder(tiny(seed), factors)
 
 
 def test_paths_that_retrieve_again_and_continue():

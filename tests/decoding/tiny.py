@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfrag_jax import reflection
-from selfrag_jax.decoding.batch import Model
+from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.models import llama
 from selfrag_jax.models.llama_config import LlamaConfig
@@ -63,6 +63,14 @@ def tiny(seed: int = 0, *, tied: bool = False, window: int = 0, max_positions: i
     )  # fmt: skip
     params = llama.init(config, jax.random.key(seed), ROWS)
     return Model(params, config, TinyTokenizer(), jnp.dtype(jnp.float32))
+
+
+def louder(model: Model, factors: dict[int, float]) -> Model:
+    """The model with some rows of its output table scaled, so that these tokens come up more often."""
+    scale = np.ones((model.params["head"].shape[0], 1), np.float32)
+    for token, factor in factors.items():
+        scale[token] = factor
+    return dataclasses.replace(model, params=model.params | {"head": model.params["head"] * scale})
 
 
 def some_passages(count: int, seed: int = 0) -> list[Passage]:
