@@ -77,13 +77,19 @@ def _load_engine(config: Config, needs_index: bool = True) -> "Engine":
 
 
 def _answer_one(invocation: Invocation, question: str) -> None:
-    result = _load_engine(invocation.config).answer(question)
+    engine = _load_engine(invocation.config)
     if invocation["json"]:
-        print(result.to_json(timings=True, indent=2))
+        print(engine.answer(question).to_json(timings=True, indent=2))
         return
-    from selfrag_jax.decoding.render import render
+    from selfrag_jax.decoding.render import details, render
 
-    print(render(result))
+    if not sys.stdout.isatty():
+        print(render(engine.answer(question)))
+        return
+    stream = engine.stream(question)
+    for segment in stream:
+        print(segment.text, end="", flush=True)
+    print(f"\n\n{details(stream.result)}" if stream.result.text else render(stream.result))
 
 
 def _answer_file(invocation: Invocation) -> None:

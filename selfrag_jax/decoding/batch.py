@@ -206,6 +206,8 @@ class Batch:
                 pools[row.question].append(path)
                 if draft.cut:
                     question.cut.add(path.steps[-1].node)
+                if not search.passes(path.steps[-1], self.config):
+                    question.filtered.add(path.steps[-1].node)
         going_on: list[tuple[int, Path]] = []
         for number, new in sorted(pools.items()):
             question = self.questions[number]

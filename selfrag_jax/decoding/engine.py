@@ -1,45 +1,25 @@
 """Questions in, answers out: the engine that notebooks and the command line use."""
 
-import dataclasses
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
 
-from selfrag_jax import reflection
 from selfrag_jax.config import Config, DecodeConfig
-from selfrag_jax.decoding import citations, options, search
+from selfrag_jax.decoding import outcome
 from selfrag_jax.decoding.batch import MIN_ROOM, Batch
 from selfrag_jax.decoding.model import Model, TokenizerLike
-from selfrag_jax.decoding.result import Candidate, Choice, Counts, FinalPath, Group, OfferedPassage, Result
+from selfrag_jax.decoding.result import Result, Segment
 from selfrag_jax.decoding.retriever import Passage, Retriever
-from selfrag_jax.decoding.scoring import Decision, GroupReading
-from selfrag_jax.decoding.search import Path
-from selfrag_jax.decoding.state import Question, Row
+from selfrag_jax.decoding.search import Step
+from selfrag_jax.decoding.state import Question, Request, Row
 from selfrag_jax.errors import UserError
 from selfrag_jax.models.llama import Params
 from selfrag_jax.models.llama_config import LlamaConfig
 
-_CUT_SHORT = {
-    "budget": ("the answer was cut at decode.max_new_tokens",),
-    "context": ("the answer was cut where the model's context is full",),
-    "depth": ("the answer was cut after decode.max_depth segments",),
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """One question. Given passages replace the retriever: the first K, in their order, at every retrieval.
-
-    `options` make it a closed question: label → what it stands for ("" where the label says it all). Every candidate
-    that ended an answer then votes with its score for the option it names, and the option with the largest sum wins.
-    """
-
-    instruction: str
-    input: str = ""
-    passages: Sequence[Passage] | None = None
-    options: Mapping[str, str] | None = None
+__all__ = ["Engine", "Request", "Stream"]
 
 
 class Engine:
@@ -94,11 +74,35 @@ class Engine:
         if not requests:
             return []
         began = time.perf_counter()
+        *_, batch = self._rounds(requests)
+        timings = {**batch.timings, "total": time.perf_counter() - began}
+        tokenizer = self.model.tokenizer
+        asked = zip(requests, batch.questions, strict=True)
+        return [outcome.result_of(request, question, tokenizer, timings) for request, question in asked]
+
+    def stream(
+        self,
+        instruction: str,
+        input: str = "",
+        passages: Sequence[Passage] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> "Stream":
+        """Answer one question, segment by segment: iterate over what this returns, then read its `result`.
+
+        A segment comes as soon as it is settled, that is, once every path in the beam goes through it; for a closed
+        question all come at the end, after the vote. Raises UserError as `answer` does.
+        """
+        request = Request(instruction, input, passages, options)
+        self.encode(request)
+        return Stream(self, request)
+
+    def _rounds(self, requests: Sequence[Request]) -> Iterator[Batch]:
+        """The search after each of its steps, of which the first has only read the questions."""
         batch = Batch(self.model, self.config, [self.encode(request) for request in requests], self.top_k)
+        yield batch
         while batch.rows:
             batch.advance(self._find(batch, requests))
-        timings = {**batch.timings, "total": time.perf_counter() - began}
-        return [self._result(r, q, timings) for r, q in zip(requests, batch.questions, strict=True)]
+            yield batch
 
     def encode(self, request: Request) -> list[int]:
         """A question's prompt as ids. Raises UserError for an empty question or one that leaves no room to answer."""
@@ -142,87 +146,43 @@ class Engine:
         """What the retriever is asked: the question and, for later segments, the last segment's text (x, y_{t-1})."""
         parts = [request.instruction, request.input]
         if row.path.steps:
-            parts.append(self._text(row.path.steps[-1].trace.segment))
+            parts.append(self.model.tokenizer.decode(row.path.steps[-1].trace.segment.tolist()))
         return " ".join(part.strip() for part in parts if part.strip())
 
-    # ---- results
 
-    def _text(self, tokens, skip_special: bool = True) -> str:
-        return self.model.tokenizer.decode([int(t) for t in tokens], skip_special=skip_special)
+class Stream:
+    """An answer in the making: an iterator over its segments, and the whole of it once they are through."""
 
-    def _result(self, request: Request, question: Question, timings: dict[str, float]) -> Result:
-        best, votes, vote_notes = self._vote(request, question)
-        offered = tuple(OfferedPassage(p.id, p.title, p.text, p.score) for p in question.passages)
-        texts = [self._text(step.trace.segment) for step in best.steps]
-        sentences, cited, cited_text = citations.cite(best.steps, texts, offered)
-        notes = [*question.notes, *_CUT_SHORT.get(best.ended, ()), *vote_notes]
-        assert question.first_decision is not None
-        return Result(
-            instruction=request.instruction,
-            input=request.input,
-            text=citations.join(texts),
-            cited_text=cited_text,
-            sentences=tuple(sentences),
-            citations=tuple(cited),
-            segments=tuple(step.node for step in best.steps),
-            passages=offered,
-            tree=tuple(self._candidate(question, path) for path in question.candidates),
-            paths=tuple(FinalPath(tuple(s.node for s in p.steps), p.score) for p in question.paths),
-            first_decision=_choice(question.first_decision),
-            counts=Counts(question.retrievals, question.prefilled, question.decoded),
-            notes=tuple(notes),
-            timings=timings,
-            option=max(votes, key=votes.__getitem__) if votes else None,
-            options=votes,
-        )
+    def __init__(self, engine: Engine, request: Request):
+        self._result: Result | None = None
+        self._segments = self._run(engine, request)
 
-    def _vote(self, request: Request, question: Question) -> tuple[Path, dict[str, float], list[str]]:
-        """The path that is the answer, and for a closed question the sums by which its option was chosen."""
-        if not request.options:
-            return question.paths[0], {}, []
-        ended = [path for path in question.candidates if path.ended]
-        named = [options.option_of(self._answer_text(path), request.options) for path in ended]
-        votes = options.tally(zip(named, [path.score for path in ended], strict=True), request.options)
-        if not votes:
-            return question.paths[0], {}, ["no candidate names one of the options"]
-        chosen = max(votes, key=votes.__getitem__)
-        best = max((path for path, name in zip(ended, named, strict=True) if name == chosen), key=lambda p: p.score)
-        return best, votes, []
+    def __iter__(self) -> Iterator[Segment]:
+        return self._segments
 
-    def _answer_text(self, path: Path) -> str:
-        return citations.join([self._text(step.trace.segment) for step in path.steps])
+    @property
+    def result(self) -> Result:
+        """The whole answer; segments not yet taken are decoded first, and dropped."""
+        for _ in self._segments:
+            pass
+        assert self._result is not None
+        return self._result
 
-    def _candidate(self, question: Question, path: Path) -> Candidate:
-        step = path.steps[-1]
-        return Candidate(
-            node=step.node,
-            parent=step.parent,
-            depth=step.depth,
-            decision=dataclasses.replace(_choice(step.decision), action=step.action),
-            passage=step.passage,
-            passage_cut=step.node in question.cut,
-            text=self._text(step.trace.segment),
-            output=self._text(step.trace.segment, skip_special=False),
-            tokens=tuple(int(token) for token in step.trace.segment),
-            first_term=step.score.first_term,
-            isrel=_group("isrel", step.score.isrel),
-            issup=_group("issup", step.score.issup),
-            isuse=_group("isuse", step.score.isuse),
-            path_score=path.score,
-            kept=step.node in question.kept,
-            filtered=not search.passes(step, self.config),
-            ended=path.ended,
-        )
+    def _run(self, engine: Engine, request: Request) -> Iterator[Segment]:
+        began, tokenizer = time.perf_counter(), engine.model.tokenizer
+        given: tuple[Step, ...] = ()
+        for batch in engine._rounds([request]):
+            (question,) = batch.questions
+            settled = () if request.options else _common(question)
+            yield from outcome.segments(given, settled, question, tokenizer)
+            given = max(given, settled, key=len)
+        timings = {**batch.timings, "total": time.perf_counter() - began}
+        self._result = outcome.result_of(request, question, tokenizer, timings)
+        best = outcome.best_path(request, question, tokenizer)
+        yield from outcome.segments(given, best.steps, question, tokenizer)
 
 
-def _choice(decision: Decision) -> Choice:
-    probabilities = dict(zip(reflection.RETRIEVE, decision.probabilities, strict=True))
-    return Choice(decision.action, probabilities, decision.ratio, decision.mass, decision.greedy)
-
-
-def _group(name: str, reading: GroupReading | None) -> Group | None:
-    if reading is None:
-        return None
-    values = reflection.GROUPS[name]
-    probabilities = dict(zip(values, reading.probabilities, strict=True))
-    return Group(probabilities, values[reading.greedy], reading.score, reading.position < 0, reading.forced)
+def _common(question: Question) -> tuple[Step, ...]:
+    """The first segments that all paths in the beam share."""
+    together = zip(*(path.steps for path in question.paths), strict=False)
+    return tuple(steps[0] for steps in itertools.takewhile(lambda s: len({step.node for step in s}) == 1, together))

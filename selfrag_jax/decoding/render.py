@@ -12,7 +12,12 @@ _SUPPORT = dict(zip(reflection.ISSUP, ("fully", "partially", "no"), strict=True)
 def render(result: Result) -> str:
     """Plain text of at most 110 columns, for a terminal."""
     answer = [textwrap.wrap(line, WIDTH) or [""] for line in (result.cited_text or "(no text)").splitlines()]
-    lines = [*(part for line in answer for part in line), "", _how(result)]
+    return "\n".join([*(part for line in answer for part in line), "", details(result)])
+
+
+def details(result: Result) -> str:
+    """What stands below the answer: how it came about, the passages it cites, notes, and the candidates."""
+    lines = [_how(result)]
     for passage in result.citations:
         head = f"[{passage.number}] {passage.title}"
         body = f"{head}: {' '.join(passage.text.split())}" if passage.text.strip() else head

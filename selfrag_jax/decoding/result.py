@@ -104,6 +104,15 @@ class Counts:
 
 
 @dataclasses.dataclass(frozen=True)
+class Segment:
+    """One segment of an answer that is still being made."""
+
+    node: int
+    text: str  # what it adds to `Result.cited_text`, space before it included
+    citations: tuple[CitedPassage, ...]  # those that it is the first to cite
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
     """An answer and how it came about."""
 

@@ -1,10 +1,25 @@
-"""What a search knows of each question and of each path that goes on."""
+"""A question as it is asked, and what a search knows of it and of each path that goes on."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.decoding.scoring import Decision
 from selfrag_jax.decoding.search import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One question. Given passages replace the retriever: the first K, in their order, at every retrieval.
+
+    `options` make it a closed question: label → what it stands for ("" where the label says it all). Every candidate
+    that ended an answer then votes with its score for the option it names, and the option with the largest sum wins.
+    """
+
+    instruction: str
+    input: str = ""
+    passages: Sequence[Passage] | None = None
+    options: Mapping[str, str] | None = None
 
 
 @dataclasses.dataclass
@@ -17,6 +32,7 @@ class Question:
     candidates: list[Path] = dataclasses.field(default_factory=list)  # every one, by its node's number
     kept: set[int] = dataclasses.field(default_factory=set)
     cut: set[int] = dataclasses.field(default_factory=set)  # nodes whose passage was cut
+    filtered: set[int] = dataclasses.field(default_factory=set)  # nodes that the filters drop
     first_decision: Decision | None = None
     notes: list[str] = dataclasses.field(default_factory=list)
     retrievals: int = 0

@@ -9,7 +9,7 @@ import pytest
 
 from selfrag_jax import reflection
 from selfrag_jax.config import DecodeConfig
-from selfrag_jax.decoding import generate
+from selfrag_jax.decoding import generate, options
 from selfrag_jax.decoding.engine import Engine, Request
 from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.render import WIDTH, render
@@ -197,3 +197,36 @@ def test_filters_drop_and_fall_back():
             seen.add((name, fell_back, any(c.filtered for c in result.tree)))
     assert {(n, False, True) for n in ("filter_isrel", "filter_issup")} <= seen, seen
     assert {(n, True, True) for n in ("filter_isrel", "filter_issup")} <= seen, seen
+
+
+def test_streaming_gives_the_answer_piece_by_piece():
+    """The pieces make up the answer, each comes once, and a first one comes before the search has ended."""
+    early = 0
+    for number in range(8):
+        question = f"w{number} w{number + 1}"
+        asked = engine(tiny(1), beam=1 + number % 2)
+        whole = asked.answer(question)
+        stream = asked.stream(question)
+        first = next(iter(stream))
+        early += stream._result is None
+        pieces = [first, *stream]
+        assert "".join(piece.text for piece in pieces).strip() == whole.cited_text
+        assert tuple(piece.node for piece in pieces) == whole.segments
+        assert [p for piece in pieces for p in piece.citations] == list(whole.citations)
+        assert stream.result.to_json() == whole.to_json()
+    assert early
+
+
+def test_a_stream_that_nobody_reads_has_a_result_and_bad_questions_are_refused_at_once():
+    asked = engine(tiny(1))
+    assert asked.stream("w1 w2").result.to_json() == asked.answer("w1 w2").to_json()
+    with pytest.raises(UserError, match="is empty"):
+        asked.stream(" ")
+
+
+def test_a_closed_question_streams_what_won_the_vote(monkeypatch):
+    asked = engine(tiny(1), max_depth=1, beam=1)
+    worst = min(asked.answer("w1 w2").tree, key=lambda candidate: candidate.path_score)
+    monkeypatch.setattr(options, "option_of", lambda text, known: "A" if text == worst.text else None)
+    stream = asked.stream("w1 w2", options={"A": ""})
+    assert [piece.node for piece in stream] == [worst.node] == list(stream.result.segments)
