@@ -87,6 +87,12 @@ def softmax(x):
     return e / e.sum()
 
 
+def lead(x):
+    """How far the largest is ahead of the next."""
+    top = np.sort(x)[-2:]
+    return top[1] - top[0]
+
+
 def look_up(passages: list[list[int]], question: list[int], said: list[int], k: int) -> list[int]:
     """The test's retrieval: the numbers of k passages, which depend on the words of the question and what was said."""
     first = sum(word for word in [*question, *said] if word < EOS) % len(passages)
@@ -114,8 +120,7 @@ class Search:
         tokens, rows = [], []
         while True:
             logits = self.logits(context + tokens)
-            top = np.sort(logits)[-2:]
-            self.margins.append(top[1] - top[0])
+            self.margins.append(lead(logits))
             tokens.append(int(logits.argmax()))
             rows.append(logits)
             stops = [EOS] if self.s.stop_at == "eos" else [*RETRIEVE, EOS]
@@ -135,6 +140,7 @@ class Search:
         p3 = softmax(logits[RETRIEVE])
         mass = softmax(logits)[RETRIEVE].sum()
         in_group = int(logits.argmax()) in RETRIEVE
+        self.margins += [lead(logits), lead(p3), abs(mass - s.min_group_mass) if s.min_group_mass else np.inf]
         if not in_group and (s.retrieve == "token" or mass < s.min_group_mass):
             return "text"
         if p3.argmax() == 2 and evidence:
@@ -172,6 +178,9 @@ class Search:
             closing = rows[len(tokens) - 1] if closed else self.logits(context + tokens)
             has_use = any(t["isuse"] is not None for t in [*before, terms])
             read_what_is_missing(s, terms, written, rows, closing, action, ended and not has_use)
+        self.margins.append(terms["lead"])
+        if terms["isrel"] is not None:
+            self.margins.append(abs(terms["isrel"] - 0.5))
         path_terms = [*before, terms]
         said = tokens[:-1] if goes_on else tokens
         plain = [t for t in said if t < EOS or t in (OPEN, CLOSE, 56)]
@@ -236,7 +245,7 @@ def measure(s, tokens, rows, action, inherited):
     first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
         s.first_term, math.exp(total / len(logp)) if logp else 1.0
     )
-    terms = {"first": first, "isrel": None, "issup": None, "isuse": None, "support": None}
+    terms = {"first": first, "isrel": None, "issup": None, "isuse": None, "support": None, "lead": np.inf}
     if action == "retrieve":
         terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
     elif action == "continue":
@@ -257,7 +266,7 @@ def may_be_supported(terms, action):
 def read_support(s, terms, logits):
     p = softmax(logits[SUPPORT])
     terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
-    terms["support"] = ("full", "partial", "no")[int(p.argmax())]
+    terms["support"], terms["lead"] = ("full", "partial", "no")[int(p.argmax())], lead(p)
 
 
 def read_use(s, terms, logits):
