@@ -10,17 +10,23 @@ import math
 
 import numpy as np
 
-# The tiny tokenizer's ids: 40 words, the end of sequence, then the sixteen tokens in published order.
-EOS = 40
-NO_RETRIEVAL, RETRIEVAL, CONTINUE, IRRELEVANT, RELEVANT, OPEN, CLOSE = range(41, 48)
-UTILITY = list(range(48, 53))
-SUPPORT = [53, 54, 55]  # fully, partially, no
-RETRIEVE = [NO_RETRIEVAL, RETRIEVAL, CONTINUE]
-ALL_13 = {*RETRIEVE, IRRELEVANT, RELEVANT, *UTILITY, *SUPPORT}
-USED = 57
+
+class Ids:
+    """Token ids: the end of sequence, and the sixteen added tokens in published order from `first`."""
+
+    def __init__(self, eos: int, first: int, used: int):
+        self.eos, self.first, self.used = eos, first, used  # used: vocabulary rows, without padding
+        self.no_retrieval, self.retrieval, self.continue_ = self.retrieve = [first, first + 1, first + 2]
+        self.irrelevant, self.relevant = first + 3, first + 4
+        self.utility = [first + 7 + i for i in range(5)]
+        self.support = [first + 12, first + 13, first + 14]  # fully, partially, no
+        self.all_13 = {*self.retrieve, self.irrelevant, self.relevant, *self.utility, *self.support}
 
 
-def llama_last_logits(params, shape, ids: list[int]) -> np.ndarray:
+TINY = Ids(eos=40, first=41, used=57)  # 40 words, the end of sequence, and the sixteen
+
+
+def llama_last_logits(params, shape, ids: list[int], used: int) -> np.ndarray:
     """Scores after the last of `ids`. shape: (heads, kv heads, head size, eps, theta, window)."""
     heads, kv_heads, size, eps, theta, window = shape
     blocks, x = params["blocks"], params["embed"][ids]
@@ -47,7 +53,7 @@ def llama_last_logits(params, shape, ids: list[int]) -> np.ndarray:
         h = norm(x, w["mlp_norm"])
         gate = h @ w["gate"]
         x = x + (gate / (1 + np.exp(-gate)) * (h @ w["up"])) @ w["down"]
-    return (params.get("head", params["embed"]) @ norm(x[-1], params["final_norm"]))[:USED]
+    return (params.get("head", params["embed"]) @ norm(x[-1], params["final_norm"]))[:used]
 
 
 @dataclasses.dataclass
@@ -95,7 +101,7 @@ def lead(x):
 
 def look_up(passages: list[list[int]], question: list[int], said: list[int], k: int) -> list[int]:
     """The test's retrieval: the numbers of k passages, which depend on the words of the question and what was said."""
-    first = sum(word for word in [*question, *said] if word < EOS) % len(passages)
+    first = sum(word for word in [*question, *said] if word < TINY.eos) % len(passages)
     return [(first + i) % len(passages) for i in range(k)]
 
 
@@ -106,7 +112,8 @@ class Search:
     of which every retrieval finds `k`.
     """
 
-    def __init__(self, params, shape, question, prompt, passages, k, s):
+    def __init__(self, params, shape, question, prompt, passages, k, s, ids=TINY, look_up=look_up):
+        self.ids, self.look_up = ids, look_up
         self.params, self.shape, self.question, self.prompt = params, shape, question, prompt
         self.passages, self.k, self.s = passages, k, s
         self.nodes: list[Node] = []
@@ -114,7 +121,7 @@ class Search:
         self.starved = False  # whether the filters once dropped every candidate
 
     def logits(self, ids):
-        return llama_last_logits(self.params, self.shape, ids)
+        return llama_last_logits(self.params, self.shape, ids, self.ids.used)
 
     def greedy(self, context: list[int], budget: int):
         tokens, rows = [], []
@@ -123,7 +130,7 @@ class Search:
             self.margins.append(lead(logits))
             tokens.append(int(logits.argmax()))
             rows.append(logits)
-            stops = [EOS] if self.s.stop_at == "eos" else [*RETRIEVE, EOS]
+            stops = [self.ids.eos] if self.s.stop_at == "eos" else [*self.ids.retrieve, self.ids.eos]
             if tokens[-1] in stops or len(tokens) == budget:
                 return tokens, rows
 
@@ -137,9 +144,9 @@ class Search:
         s = self.s
         if s.retrieve in ("always", "never"):
             return "retrieve" if s.retrieve == "always" else "none"
-        p3 = softmax(logits[RETRIEVE])
-        mass = softmax(logits)[RETRIEVE].sum()
-        in_group = int(logits.argmax()) in RETRIEVE
+        p3 = softmax(logits[self.ids.retrieve])
+        mass = softmax(logits)[self.ids.retrieve].sum()
+        in_group = int(logits.argmax()) in self.ids.retrieve
         self.margins += [lead(logits), lead(p3), abs(mass - s.min_group_mass) if s.min_group_mass else np.inf]
         if not in_group and (s.retrieve == "token" or mass < s.min_group_mass):
             return "text"
@@ -157,35 +164,36 @@ class Search:
         past = list(mother.past_text) if mother else []
         if mother and (s.history == "text" or (action == "retrieve" and s.history == "segments")):
             inline, past = [], [t for text in mother.texts for t in text]
-        put_in = {"continue": [CONTINUE], "none": [NO_RETRIEVAL], "text": []}.get(action)
+        put_in = {"continue": [self.ids.continue_], "none": [self.ids.no_retrieval], "text": []}.get(action)
         if put_in is None:
-            put_in = [RETRIEVAL, *self.passages[passage]]
+            put_in = [self.ids.retrieval, *self.passages[passage]]
         used = mother.used if mother else 0
         context, left = self.prompt + past + inline + put_in, s.max_new_tokens - used
         written, rows = self.greedy(context, min(left, s.max_segment_tokens or left))
-        tokens, goes_on = written, written[-1] in RETRIEVE
+        tokens, goes_on = written, written[-1] in self.ids.retrieve
         if s.stop_at == "eos":
-            goes_on = action == "retrieve" and RETRIEVAL in written
-            tokens = written[: written.index(RETRIEVAL) + 1] if goes_on else written
+            goes_on = action == "retrieve" and self.ids.retrieval in written
+            tokens = written[: written.index(self.ids.retrieval) + 1] if goes_on else written
         before = mother.path_terms if mother else []
         inherited = next((t["isrel"] for t in reversed(before) if t["isrel"] is not None), None)
         depth = mother.depth + 1 if mother else 1
         used += len(written)
         ended = not goes_on or depth >= s.max_depth or used >= s.max_new_tokens
-        terms = measure(s, written, rows, action, inherited)
+        terms = self.measure(written, rows, action, inherited)
         if s.force_critique:
-            closed = goes_on or tokens[-1] == EOS
+            closed = goes_on or tokens[-1] == self.ids.eos
             closing = rows[len(tokens) - 1] if closed else self.logits(context + tokens)
             has_use = any(t["isuse"] is not None for t in [*before, terms])
-            read_what_is_missing(s, terms, written, rows, closing, action, ended and not has_use)
+            self.read_what_is_missing(terms, written, rows, closing, action, ended and not has_use)
         self.margins.append(terms["lead"])
         if terms["isrel"] is not None:
             self.margins.append(abs(terms["isrel"] - 0.5))
         path_terms = [*before, terms]
         said = tokens[:-1] if goes_on else tokens
-        plain = [t for t in said if t < EOS or t in (OPEN, CLOSE, 56)]
+        plain = [t for t in said if t != self.ids.eos and t not in self.ids.all_13]
         in_force = passage if action == "retrieve" else (mother.in_force if mother else None)
-        cites = in_force if terms["support"] in ("full", "partial") and any(t < EOS for t in said) else None
+        has_text = any(t < self.ids.first and t != self.ids.eos for t in said)
+        cites = in_force if terms["support"] in ("full", "partial") and has_text else None
         node = Node(
             parent, action, tokens, terms, path_score(s, path_terms, ended), ended,
             [*(mother.texts if mother else []), plain], inline + put_in + said, past, path_terms, used,
@@ -203,11 +211,11 @@ class Search:
         if mother and self.s.stop_at == "eos":
             action = "retrieve"
         if not mother and self.s.probe_tokens and action == "retrieve":
-            action = "retrieve" if RETRIEVAL in self.greedy(self.prompt, self.s.probe_tokens)[0] else "none"
+            action = "retrieve" if self.ids.retrieval in self.greedy(self.prompt, self.s.probe_tokens)[0] else "none"
         if action != "retrieve":
             return [self.grow(parent, action, None)]
         said = mother.tokens if mother and self.s.requery else []
-        return [self.grow(parent, action, n) for n in look_up(self.passages, self.question, said, self.k)]
+        return [self.grow(parent, action, n) for n in self.look_up(self.passages, self.question, said, self.k)]
 
     def let_through(self, n: int) -> bool:
         node = self.nodes[n]
@@ -235,52 +243,47 @@ class Search:
                 child for n in beam if not nodes[n].ended for child in self.children(n, nodes[n].last_logits)
             ]
 
+    def measure(self, tokens, rows, action, inherited):
+        """The terms of a segment, and what its greedy IsSup says."""
+        logp = [r[t] - (np.log(np.exp(r - r.max()).sum()) + r.max()) for t, r in zip(tokens, rows, strict=True)]
+        if not self.s.count_reflection_tokens:
+            logp = [x for t, x in zip(tokens, logp, strict=True) if t not in self.ids.all_13]
+        total = sum(logp)
+        first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
+            self.s.first_term, math.exp(total / len(logp)) if logp else 1.0
+        )
+        terms = {"first": first, "isrel": None, "issup": None, "isuse": None, "support": None, "lead": np.inf}
+        if action == "retrieve":
+            terms["isrel"] = softmax(rows[0][[self.ids.irrelevant, self.ids.relevant]])[1]
+        elif action == "continue":
+            terms["isrel"] = inherited
+        for t, r in zip(tokens, rows, strict=True):
+            if t in self.ids.support and terms["issup"] is None and self.may_be_supported(terms, action):
+                self.read_support(terms, r)
+            if t in self.ids.utility and terms["isuse"] is None:
+                self.read_use(terms, r)
+        return terms
 
-def measure(s, tokens, rows, action, inherited):
-    """The terms of a segment, and what its greedy IsSup says."""
-    logp = [r[t] - (np.log(np.exp(r - r.max()).sum()) + r.max()) for t, r in zip(tokens, rows, strict=True)]
-    if not s.count_reflection_tokens:
-        logp = [x for t, x in zip(tokens, logp, strict=True) if t not in ALL_13]
-    total = sum(logp)
-    first = {"none": 0.0, "log_prob": total, "prob": math.exp(total)}.get(
-        s.first_term, math.exp(total / len(logp)) if logp else 1.0
-    )
-    terms = {"first": first, "isrel": None, "issup": None, "isuse": None, "support": None, "lead": np.inf}
-    if action == "retrieve":
-        terms["isrel"] = softmax(rows[0][[IRRELEVANT, RELEVANT]])[1]
-    elif action == "continue":
-        terms["isrel"] = inherited
-    for t, r in zip(tokens, rows, strict=True):
-        if t in SUPPORT and terms["issup"] is None and may_be_supported(terms, action):
-            read_support(s, terms, r)
-        if t in UTILITY and terms["isuse"] is None:
-            read_use(s, terms, r)
-    return terms
+    def may_be_supported(self, terms, action):
+        """Only what rests on a passage that is not judged irrelevant."""
+        return action in ("retrieve", "continue") and (terms["isrel"] is None or terms["isrel"] >= 0.5)
 
+    def read_support(self, terms, logits):
+        p = softmax(logits[self.ids.support])
+        terms["issup"] = p[0] + (0.5 * p[1] if self.s.critique == "graded" else 0)
+        terms["support"], terms["lead"] = ("full", "partial", "no")[int(p.argmax())], lead(p)
 
-def may_be_supported(terms, action):
-    """Only what rests on a passage that is not judged irrelevant."""
-    return action in ("retrieve", "continue") and (terms["isrel"] is None or terms["isrel"] >= 0.5)
+    def read_use(self, terms, logits):
+        p = softmax(logits[self.ids.utility])
+        terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if self.s.critique == "graded" else p[4]
 
-
-def read_support(s, terms, logits):
-    p = softmax(logits[SUPPORT])
-    terms["issup"] = p[0] + (0.5 * p[1] if s.critique == "graded" else 0)
-    terms["support"], terms["lead"] = ("full", "partial", "no")[int(p.argmax())], lead(p)
-
-
-def read_use(s, terms, logits):
-    p = softmax(logits[UTILITY])
-    terms["isuse"] = p @ [-1, -0.5, 0, 0.5, 1] if s.critique == "graded" else p[4]
-
-
-def read_what_is_missing(s, terms, tokens, rows, closing, action, wants_use):
-    """force_critique: IsSup where IsUse or the closing token stands, IsUse where the closing token stands or would."""
-    if terms["issup"] is None and may_be_supported(terms, action):
-        before_use = [r for t, r in zip(tokens, rows, strict=True) if t in UTILITY]
-        read_support(s, terms, before_use[0] if before_use else closing)
-    if wants_use and terms["isuse"] is None:
-        read_use(s, terms, closing)
+    def read_what_is_missing(self, terms, tokens, rows, closing, action, wants_use):
+        """force_critique: IsSup where IsUse or the closing token stands, IsUse where the latter does or would."""
+        if terms["issup"] is None and self.may_be_supported(terms, action):
+            before_use = [r for t, r in zip(tokens, rows, strict=True) if t in self.ids.utility]
+            self.read_support(terms, before_use[0] if before_use else closing)
+        if wants_use and terms["isuse"] is None:
+            self.read_use(terms, closing)
 
 
 def path_score(s, terms, ended):

@@ -3,11 +3,13 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from selfrag_jax.config import DecodeConfig
+from selfrag_jax.config import DecodeConfig, ModelConfig
 from selfrag_jax.decoding.engine import Engine
+from selfrag_jax.decoding.load import load_model
 from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.result import Result
 from selfrag_jax.decoding.retriever import Passage
@@ -73,16 +75,25 @@ def same(result: Result, search: oracle.Search, wanted: oracle.Outcome) -> None:
     assert cited == {(i, f"p{node.cites}") for i, node in enumerate(path) if node.cites is not None}
 
 
+def shape_of(model: Model) -> tuple:
+    """The numbers of a model that the oracle's network needs."""
+    c = model.config
+    return c.num_heads, c.num_kv_heads, c.head_dim, c.rms_eps, c.rope.theta, 0
+
+
+def in_double(model: Model) -> dict:
+    """The model's parameters in float64."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), model.params)
+
+
 def compare(model: Model, seed: int, cases: list[DecodeConfig]) -> list[tuple[Result, oracle.Outcome]]:
     """Search by both for each case; near-ties are left out, counted and shown, and may be a third at most."""
-    double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), model.params)
-    c = model.config
-    shape = (c.num_heads, c.num_kv_heads, c.head_dim, c.rms_eps, c.rope.theta, 0)
+    double, shape = in_double(model), shape_of(model)
     passages = some_passages(5, seed)
     encoded = [model.tokenizer.encode_passage(p.title, p.text) for p in passages]
     compared = []
     for number, config in enumerate(cases):
-        engine = Engine(model.params, c, model.tokenizer, ByWords(passages), config, top_k=3)
+        engine = Engine(model.params, model.config, model.tokenizer, ByWords(passages), config, top_k=3)
         words = [seed, number, 3, 3]
         question = " ".join(f"w{word}" for word in words)
         prompt = model.tokenizer.encode_prompt(question)
@@ -106,7 +117,9 @@ def test_same_tree(seed, tied):
 
 def eager(seed: int) -> Model:
     """A tiny model that writes more reflection tokens, above all Continue and support."""
-    factors = dict.fromkeys(oracle.ALL_13, 1.2) | dict.fromkeys([oracle.CONTINUE, *oracle.SUPPORT[:2]], 2.0)
+    factors = dict.fromkeys(oracle.TINY.all_13, 1.2) | dict.fromkeys(
+        [oracle.TINY.continue_, *oracle.TINY.support[:2]], 2.0
+    )
     return louder(tiny(seed), factors)
 
 
@@ -127,3 +140,41 @@ def test_paths_that_retrieve_again_and_continue():
                 continued += 1
                 cited += node.cites is not None
     assert continued and cited
+
+
+STORIES = [
+    ("Once upon a time there was a", ["Lily\nLily had a red ball.", "Tom\nTom was sad. He lost his big dog."]),
+    ("Who is Max?", ["Max\nMax is a cat.", "Sue\nSue likes to play in the park with Max.", "Tim\nTim ran."]),
+    ("Tell me of the sun and the rain", ["Sun\nThe sun is warm and bright."]),
+]
+
+
+def test_on_a_trained_model(assets):
+    """stories260K, which writes sentences, with rows for the added tokens that come up now and then."""
+    params, config, tokenizer = load_model(ModelConfig(path=str(assets / "stories260K"), vocab_multiple=1))
+    added, rng = tokenizer.reflection.no_retrieval, np.random.default_rng(0)
+    table = np.array(params["embed"])
+    words = table[3:added]
+    table[added : added + 16] = words[rng.permutation(len(words))[:16]] * 1.1 + rng.normal(
+        0, 0.02, (16, words.shape[1])
+    )
+    model = Model({**params, "embed": table}, config, tokenizer, jnp.dtype(jnp.float32))
+    ids = oracle.Ids(tokenizer.eos_id, added, added + 16)
+    double, compared, reflected = in_double(model), 0, 0
+    for question, texts in STORIES:
+        passages = [Passage(f"p{i}", *text.split("\n")) for i, text in enumerate(texts)]
+        encoded = [tokenizer.encode_passage(p.title, p.text) for p in passages]
+        prompt = tokenizer.encode_prompt(question)
+        for changes in ({"retrieve": "always"}, {"threshold": 0.3, "history": "passages", "force_critique": True}):
+            setting = settings(max_depth=2, max_new_tokens=24, **changes)
+            in_order = lambda all_passages, question, said, k: list(range(len(all_passages)))  # noqa: E731
+            search = oracle.Search(double, shape_of(model), [], prompt, encoded, 3, setting, ids, in_order)
+            wanted = search.run()
+            if wanted.margin < NEAR_TIE:
+                continue
+            compared += 1
+            reflected += sum(t in ids.all_13 for node in wanted.nodes for t in node.tokens)
+            engine = Engine(model.params, config, tokenizer, None, setting, top_k=3)
+            same(engine.answer(question, passages=passages), search, wanted)
+    print(f"{compared} of {2 * len(STORIES)} searches on stories260K compared, {reflected} reflection tokens in them")
+    assert compared >= len(STORIES) and reflected

@@ -3,8 +3,6 @@
 import dataclasses
 from collections import Counter
 
-import jax
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from selfrag_jax.decoding.engine import Engine
 from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.retriever import Passage
 from tests.decoding import oracle
-from tests.decoding.test_oracle import NEAR_TIE, ByWords, same
+from tests.decoding.test_oracle import NEAR_TIE, ByWords, in_double, same, shape_of
 from tests.decoding.tiny import WORDS, louder, tiny
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0])
@@ -54,7 +52,7 @@ SEARCH = st.fixed_dictionaries({
 def model_of(kind: str, seed: int) -> Model:
     """A tiny random Llama with grouped queries: as it is, with a tied table, or with louder reflection tokens."""
     if kind == "lively":
-        return louder(tiny(seed), dict.fromkeys(oracle.ALL_13, 1.3) | dict.fromkeys(oracle.RETRIEVE, 1.7))
+        return louder(tiny(seed), dict.fromkeys(oracle.TINY.all_13, 1.3) | dict.fromkeys(oracle.TINY.retrieve, 1.7))
     return tiny(seed, tied=kind == "tied")
 
 
@@ -65,16 +63,13 @@ def compare(search: dict, count: Counter) -> None:
     passages = [Passage(f"p{i}", f"w{i}", text(words)) for i, words in enumerate(search["passages"])]
     k = min(search["k"], len(passages))
     encoded = [model.tokenizer.encode_passage(p.title, p.text) for p in passages]
-    double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), model.params)
-    c = model.config
-    shape = (c.num_heads, c.num_kv_heads, c.head_dim, c.rms_eps, c.rope.theta, 0)
     prompt = model.tokenizer.encode_prompt(text(search["question"]))
-    slow = oracle.Search(double, shape, search["question"], prompt, encoded, k, config)
+    slow = oracle.Search(in_double(model), shape_of(model), search["question"], prompt, encoded, k, config)
     wanted = slow.run()
     if wanted.margin < NEAR_TIE:
         count["near-ties"] += 1
         return
-    engine = Engine(model.params, c, model.tokenizer, ByWords(passages), config, k)
+    engine = Engine(model.params, model.config, model.tokenizer, ByWords(passages), config, k)
     same(engine.answer(text(search["question"])), slow, wanted)
     count["compared"] += 1
     count["segments"] += len(wanted.nodes)
