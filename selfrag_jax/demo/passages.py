@@ -12,9 +12,11 @@ from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.groups import GROUPS, Group
 from selfrag_jax.demo.length import token_estimate
 from selfrag_jax.demo.names import capitalise
+from selfrag_jax.demo.paraphrases import paraphrases
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 
-Wording = Literal["train", "heldout"]
+# "varied", of questions only: those of training and their paraphrases.
+Wording = Literal["train", "heldout", "varied"]
 WORDINGS: tuple[Wording, ...] = ("train", "heldout")
 
 # Facts that are only told right after the fact they refer back to ("That airport is 12 kilometres away").
@@ -42,7 +44,10 @@ class Passage:
 def wordings(templates: tuple[str, ...], kind: str, wording: Wording) -> tuple[str, ...]:
     """The part of a table's templates that training may use, or the part that only held-out wordings use."""
     held_out = HELD_OUT_WORDINGS[kind]
-    return templates[:-held_out] if wording == "train" else templates[-held_out:]
+    if wording == "heldout":
+        return templates[-held_out:]
+    more = paraphrases().get(templates[0], ()) if wording == "varied" else ()
+    return (*templates[:-held_out], *more)
 
 
 def _order(relations: list[str], rng: random.Random) -> list[str]:

@@ -10,6 +10,7 @@ import functools
 import random
 
 from selfrag_jax.demo import plain_words as w
+from selfrag_jax.demo.passages import Wording
 from selfrag_jax.demo.plain import PlainTask, filling_held_out, fillings, kinds, task, with_article
 
 RULE_WEIGHT = 4  # how often a kind of the first sort is drawn, relative to 1 for a kind that was not weak
@@ -153,7 +154,9 @@ def _weights(stubborn: bool) -> tuple[float, ...]:
     return tuple(weight * (STUBBORN.get(key, 1) if stubborn else 1) for key, weight in found.items())
 
 
-def random_practice(rng: random.Random, count: int, stubborn: bool = False) -> list[PlainTask]:
+def random_practice(
+    rng: random.Random, count: int, stubborn: bool = False, wording: Wording = "train"
+) -> list[PlainTask]:
     """Up to `count` training tasks of one random kind, weak kinds more often; fillings from the kind's own and `more`.
 
     Several of a kind, since what they have in common is learnt where it is all that they have in common. `stubborn`:
@@ -161,4 +164,4 @@ def random_practice(rng: random.Random, count: int, stubborn: bool = False) -> l
     """
     kind = rng.choices(kinds(), _weights(stubborn))[0]
     every = (*fillings(kind, "train"), *more().get(kind.key, ()))
-    return [task(kind, filling, rng) for filling in rng.sample(every, min(count, len(every)))]
+    return [task(kind, filling, rng, wording) for filling in rng.sample(every, min(count, len(every)))]

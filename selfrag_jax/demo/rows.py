@@ -83,6 +83,10 @@ HARD_MIX = {
 FIELDS_MIX = {
     "short": 24, "boolean": 14, "options": 10, "both": 5, "long": 7, "verify": 14, "note": 2, "practice": 100,
 }  # fmt: skip
+# And for a fourth: everything once more, asked in many more wordings.
+WORDINGS_MIX = {
+    "short": 34, "boolean": 18, "options": 16, "both": 6, "long": 8, "verify": 22, "note": 2, "practice": 90,
+}  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
@@ -146,6 +150,7 @@ class RowMaker:
 
     def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
+        self.asked: Wording = "varied" if recipe.paraphrased else wording
         self.world = world(side, wording)
         self._practised: set[str] = set()
         self._shown: dict[str, Passage] = {}  # how passages look in the rows of the draw that is under way
@@ -183,13 +188,13 @@ class RowMaker:
 
     def short(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
-        question = short_question(entity, relation, self.rng, self.wording)
+        question = short_question(entity, relation, self.rng, self.asked)
         return self._with_twin("short", self._answered(question, p), entity, (relation,), _not_given(entity, relation))
 
     def boolean(self) -> Drawn:
         """A claim, and often its contrast: the same words with another value, so that one of the two is true."""
         entity, relation, p = self.world.draw(self.rng)
-        pair = boolean_pair(entity, relation, self.rng, self.wording)
+        pair = boolean_pair(entity, relation, self.rng, self.asked)
         if pair is None:
             return []
         asked = self.rng.sample(pair, 2)
@@ -200,7 +205,7 @@ class RowMaker:
 
     def options(self) -> Drawn:
         entity, relation, p = self.world.draw(self.rng)
-        question = options_question(entity, relation, self.rng, self.wording)
+        question = options_question(entity, relation, self.rng, self.asked)
         if question is None:
             return []
         row = self._answered(question, p)
@@ -215,7 +220,7 @@ class RowMaker:
         entity = self.world.draw_rich(self.rng)
         owned = self.world.by_entity[entity.key]
         keys = self.rng.sample(sorted({r for p in owned for r in p.relations}), 2)
-        asked = both_question(entity, (keys[0], keys[1]), self.rng, self.wording)
+        asked = both_question(entity, (keys[0], keys[1]), self.rng, self.asked)
         first = self.rng.choice([p for p in owned if set(keys) & set(p.relations)])
         here = [k for k in keys if k in first.relations]
         said = f"{self._fenced(first)}{RELEVANT}{statement(entity, RELATIONS[here[0]])}{FULLY}"
@@ -249,7 +254,7 @@ class RowMaker:
         return self._long_row(entity, f"{said}{self._fenced(second)}{RELEVANT}{third}{FULLY}{ISUSE[4]}")
 
     def _long_row(self, entity: Entity, output: str) -> Drawn:
-        row = Made(long_question(entity, self.rng, self.wording).instruction, output)
+        row = Made(long_question(entity, self.rng, self.asked).instruction, output)
         if self.rng.random() >= self.recipe.twins["long"]:
             return [row]
         p = self.world.about_another(entity, self.rng)
@@ -267,7 +272,7 @@ class RowMaker:
             for key in told
             for value in wrong_values(entity, key, 1, self.rng)
         }
-        form = self.rng.choice(wordings(VERIFY, "ask", self.wording))
+        form = self.rng.choice(wordings(VERIFY, "ask", self.asked))
         order = self.rng.sample(told, facts)
         rows: Drawn = []
         for label in self.rng.sample(labels, 2):
@@ -297,7 +302,7 @@ class RowMaker:
 
     def practice(self) -> Drawn:
         """Up to four plain instructions of one kind, packed together; those that were given before are left out."""
-        tasks = practice.random_practice(self.rng, PRACTISED, self.recipe.stubborn)
+        tasks = practice.random_practice(self.rng, PRACTISED, self.recipe.stubborn, self.asked)
         fresh = [task for task in tasks if task.instruction not in self._practised]
         self._practised |= {task.instruction for task in fresh}
         return [dataclasses.replace(_unaided(task), variant="more" if n else "") for n, task in enumerate(fresh)]
@@ -314,6 +319,7 @@ class Recipe:
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
     unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
     stubborn: bool = False  # whether practice is mostly of the plain kinds that are learnt last
+    paraphrased: bool = False  # whether training's wordings and their paraphrases ask, with equal chances
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.
@@ -321,8 +327,16 @@ RECIPES = {
     "demo": Recipe(),
     "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35),
     "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, stubborn=True),
+    "demo_wordings": Recipe(
+        WORDINGS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.3, unasked=4, paraphrased=True
+    ),
 }
-SEEDS = {"demo": 0, "demo_hard": 1, "demo_fields": 2}  # of the rows of each training, as its config says
+SEEDS = {
+    "demo": 0,
+    "demo_hard": 1,
+    "demo_fields": 2,
+    "demo_wordings": 3,
+}  # of the rows of each training, as its config says
 
 
 def labelled_rows(

@@ -1,0 +1,51 @@
+"""The further wordings of the fourth training: for every table, of the same blanks, and none near a held-out one."""
+
+import itertools
+import re
+from string import Formatter
+
+import pytest
+
+from selfrag_jax.demo import plain, questions, rows
+from selfrag_jax.demo.paraphrases import paraphrases
+from selfrag_jax.demo.passages import wordings
+from selfrag_jax.demo.relations import RELATIONS
+
+TABLES = [
+    *(relation.ask for relation in RELATIONS.values()),
+    *(kind.wordings for kind in plain.kinds()),
+    questions.ASK_NOUN, questions.TRUE_FALSE, questions.CHOOSE, questions.TELL, questions.TELL_BOTH, rows.VERIFY,
+]  # fmt: skip
+
+
+def blanks(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def bigrams(template: str) -> set[tuple[str, str]]:
+    """Pairs of neighbouring words, blanks among them."""
+    found = re.findall(r"\w+|\{\w\}", template.casefold().partition("a. {a}")[0])
+    return set(itertools.pairwise(found))
+
+
+def test_every_table_has_some_and_nothing_else_does():
+    assert {table[0] for table in TABLES} == set(paraphrases())
+    assert min(map(len, paraphrases().values())) >= 3
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table[0][:40])
+def test_they_fit_and_none_is_a_held_out_wording(table):
+    more = paraphrases()[table[0]]
+    assert len({*more, *table}) == len(more) + len(table), "no wording twice"
+    for template in more:
+        assert blanks(template) == blanks(table[0]), template
+        for held_out in wordings(table, "ask", "heldout"):
+            shared = bigrams(template) & bigrams(held_out)
+            assert len(shared) <= 0.5 * len(bigrams(held_out)), (template, held_out)
+    assert wordings(table, "ask", "varied") == (*table[:-1], *more)
+    assert wordings(table, "ask", "train") == table[:-1]
+
+
+def test_no_paraphrase_is_a_held_out_wording_of_any_table():
+    held_out = {wording for table in TABLES for wording in wordings(table, "ask", "heldout")}
+    assert not held_out & {template for more in paraphrases().values() for template in more}
