@@ -12,6 +12,6 @@ def get_config() -> Config:
     config.seed = 3  # other rows than those of the first three
     config.model.adapter = "runs/demo_generator_fields/adapter"
     config.data.rows = "demo_wordings"
-    config.train.steps = 500
+    config.train.steps = 800
     config.train.blend = 1.0
     return config

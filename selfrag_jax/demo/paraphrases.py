@@ -15,3 +15,14 @@ def paraphrases() -> dict[str, tuple[str, ...]]:
     """First template → further templates."""
     table = resources.files("selfrag_jax.demo").joinpath("paraphrases.toml").read_text(encoding="utf-8")
     return {known: tuple(more) for known, more in tomllib.loads(table).items()}
+
+
+# What may stand before a question or an instruction and changes nothing.
+FRAMES = (
+    "Question: {q}", "Q: {q}", "Task: {q}", "1. {q}", "> {q}", "Hello! {q}", "Good morning. {q}", "A quick one: {q}",
+    "Next question: {q}", "Here is another. {q}", "Now this: {q}", "One more: {q}", "Please answer. {q}",
+    "Answer me this: {q}", "I have a question. {q}", "I was wondering: {q}", "This is what I want to know. {q}",
+    "Can you help me with this? {q}", "Please do this for me. {q}", "Think, and then answer. {q}",
+    "It is for a quiz. {q}", "My teacher gave me this: {q}", "Somebody asked me this: {q}", "Sorry to ask. {q}",
+)  # fmt: skip
+FRAMED = 0.25  # how often one does

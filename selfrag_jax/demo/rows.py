@@ -31,6 +31,7 @@ from selfrag_jax.demo import plain, practice
 from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.notes import same, which
+from selfrag_jax.demo.paraphrases import FRAMED, FRAMES
 from selfrag_jax.demo.passages import Passage, Wording, wordings
 from selfrag_jax.demo.questions import (
     Question,
@@ -85,7 +86,7 @@ FIELDS_MIX = {
 }  # fmt: skip
 # And for a fourth: everything once more, asked in many more wordings.
 WORDINGS_MIX = {
-    "short": 34, "boolean": 18, "options": 16, "both": 6, "long": 8, "verify": 22, "note": 2, "practice": 90,
+    "short": 34, "boolean": 18, "options": 16, "both": 6, "long": 8, "verify": 22, "note": 2, "practice": 120,
 }  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
@@ -158,7 +159,18 @@ class RowMaker:
     def draw(self, kind: str) -> Drawn:
         """One draw of a kind."""
         self._shown.clear()
-        return getattr(self, kind)()
+        made: Drawn = getattr(self, kind)()
+        if not self.recipe.paraphrased:
+            return made
+        # A row and its twin or contrast are asked alike; instructions that are practised are each for itself.
+        frames = [self._frame() for _ in made] if kind == "practice" else [self._frame()] * len(made)
+        return [
+            dataclasses.replace(row, instruction=frame.format(q=row.instruction))
+            for row, frame in zip(made, frames, strict=True)
+        ]
+
+    def _frame(self) -> str:
+        return self.rng.choice(FRAMES) if self.rng.random() < FRAMED else "{q}"
 
     def _fenced(self, p: Passage) -> str:
         """A passage as it is shown: as it stands, or as often as the recipe says as a sheet; alike in all rows of a
@@ -319,7 +331,7 @@ class Recipe:
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
     unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
     stubborn: bool = False  # whether practice is mostly of the plain kinds that are learnt last
-    paraphrased: bool = False  # whether training's wordings and their paraphrases ask, with equal chances
+    paraphrased: bool = False  # whether paraphrases ask as often as training's wordings, now and then in a frame
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.

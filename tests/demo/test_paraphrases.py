@@ -7,9 +7,10 @@ from string import Formatter
 import pytest
 
 from selfrag_jax.demo import plain, questions, rows
-from selfrag_jax.demo.paraphrases import paraphrases
+from selfrag_jax.demo.paraphrases import FRAMED, FRAMES, paraphrases
 from selfrag_jax.demo.passages import wordings
 from selfrag_jax.demo.relations import RELATIONS
+from selfrag_jax.demo.rows import training_rows
 
 TABLES = [
     *(relation.ask for relation in RELATIONS.values()),
@@ -49,3 +50,16 @@ def test_they_fit_and_none_is_a_held_out_wording(table):
 def test_no_paraphrase_is_a_held_out_wording_of_any_table():
     held_out = {wording for table in TABLES for wording in wordings(table, "ask", "heldout")}
     assert not held_out & {template for more in paraphrases().values() for template in more}
+
+
+def test_frames_change_nothing_behind_them():
+    """The question stands whole at the end; a row and its twin are framed alike, and most rows are not framed."""
+    assert all(frame.endswith("{q}") and frame.format(q="Why {so}?").endswith("Why {so}?") for frame in FRAMES)
+    made = list(training_rows(3, 1500, "demo_wordings"))
+    starts = tuple(frame.removesuffix("{q}") for frame in FRAMES)
+    framed = [row["instruction"].startswith(starts) for row in made]
+    assert 0.5 * FRAMED < sum(framed) / len(made) < 1.5 * FRAMED
+    draws = itertools.groupby(made, key=lambda row: row["id"].partition("#")[0])
+    twins = [rows for rows in (list(rows) for _, rows in draws) if rows[-1]["dataset_name"].endswith("irrelevant")]
+    assert len(twins) > 50 and all(len({row["instruction"] for row in rows}) == 1 for rows in twins)
+    assert not any(row["instruction"].startswith(starts) for row in training_rows(2, 300, "demo_fields"))
