@@ -167,7 +167,7 @@ def test_notes_are_answered_by_what_they_say(rows):
             assert re.search(rf"\b{verdict[-1]}\. {re.escape(value)}(?:\s[B-D]\. |$)", claim), row
         else:
             assert (value in claim) == (verdict == "this is true"), row
-    assert len(verdicts) == 6 and min(verdicts.values()) > 0.1 * sum(verdicts.values())
+    assert len(verdicts) == 6 and min(verdicts.values()) > 0.05 * sum(verdicts.values())
 
 
 def test_dictated_statements_are_the_only_unsupported_ones(rows):
@@ -328,6 +328,6 @@ def test_practice_answers_are_right(rows, recipe):
             assert re.search(rf"\b{parity[1]}\b", asked) and parity[2] == ("even", "odd")[int(parity[1]) % 2], row
             seen["parity"] += 1
         elif re.fullmatch(r"\w(-\w)+", said):
-            assert re.search(rf"\b{said.replace('-', '')}\b", asked), row
+            assert re.search(rf"(?i)\b{said.replace('-', '')}\b", asked), row
             seen["spelt"] += 1
     assert min(seen.values()) > 50 and len(seen) == 3, seen
