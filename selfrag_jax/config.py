@@ -103,7 +103,7 @@ _REFERENCE: dict[str, Any] = {"stop_at": "eos", "absent": "zero", "requery": Fal
 class DataConfig:
     """Training rows and how they become batches."""
 
-    rows: str = ""  # JSONL generator rows; "demo", "demo_hard", "demo_fields" or "demo_wordings" for the demo's
+    rows: str = ""  # JSONL generator rows; "demo", "demo_hard", "demo_fields", … for the demo's (`datasets.DEMO`)
     data_dir: str = ""  # where the ArrayRecord copy is kept
     sequence_length: int = 256
     batch_size: int = 8  # packed sequences per optimiser step, over all devices

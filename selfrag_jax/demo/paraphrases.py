@@ -1,20 +1,26 @@
 """More ways to ask, for a training that is about wordings: whatever the words of a question, the answer is the same.
 
 They stand in `paraphrases.toml`, under the first template of the table that they add to (of `relations`, `questions`,
-`plain` or `rows`). None is a held-out wording or nearly one. The corpus, the evaluation and the trainings before
-do not know of them.
+`plain` or `rows`), and those that only the fifth training has in `paraphrases_plain.toml`. None is a held-out wording
+or nearly one. The corpus, the evaluation and the trainings before do not know of them.
 """
 
 import functools
 import tomllib
 from importlib import resources
 
+FILES = {"varied": ("paraphrases.toml",), "varied_more": ("paraphrases.toml", "paraphrases_plain.toml")}
+
 
 @functools.cache
-def paraphrases() -> dict[str, tuple[str, ...]]:
-    """First template → further templates."""
-    table = resources.files("selfrag_jax.demo").joinpath("paraphrases.toml").read_text(encoding="utf-8")
-    return {known: tuple(more) for known, more in tomllib.loads(table).items()}
+def paraphrases(wording: str = "varied") -> dict[str, tuple[str, ...]]:
+    """First template → further templates, of one of the `FILES`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in FILES[wording]:
+        text = resources.files("selfrag_jax.demo").joinpath(name).read_text(encoding="utf-8")
+        for known, more in tomllib.loads(text).items():
+            found[known] = (*found.get(known, ()), *more)
+    return found
 
 
 # What may stand before a question or an instruction and changes nothing.

@@ -15,8 +15,8 @@ from selfrag_jax.demo.names import capitalise
 from selfrag_jax.demo.paraphrases import paraphrases
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 
-# "varied", of questions only: those of training and their paraphrases.
-Wording = Literal["train", "heldout", "varied"]
+# "varied" and "varied_more", of questions only: those of training and their paraphrases.
+Wording = Literal["train", "heldout", "varied", "varied_more"]
 WORDINGS: tuple[Wording, ...] = ("train", "heldout")
 
 # Facts that are only told right after the fact they refer back to ("That airport is 12 kilometres away").
@@ -46,7 +46,7 @@ def wordings(templates: tuple[str, ...], kind: str, wording: Wording) -> tuple[s
     held_out = HELD_OUT_WORDINGS[kind]
     if wording == "heldout":
         return templates[-held_out:]
-    more = paraphrases().get(templates[0], ()) if wording == "varied" else ()
+    more = () if wording == "train" else paraphrases(wording).get(templates[0], ())
     return (*templates[:-held_out], *more)
 
 

@@ -88,6 +88,10 @@ FIELDS_MIX = {
 WORDINGS_MIX = {
     "short": 34, "boolean": 18, "options": 16, "both": 6, "long": 8, "verify": 22, "note": 2, "practice": 120,
 }  # fmt: skip
+# And for a fifth: plain instructions in still more wordings, the rest so as not to be forgotten.
+PLAIN_MIX = {
+    "short": 40, "boolean": 13, "options": 12, "both": 5, "long": 8, "verify": 20, "note": 2, "practice": 150,
+}  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
@@ -151,7 +155,7 @@ class RowMaker:
 
     def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
-        self.asked: Wording = "varied" if recipe.paraphrased else wording
+        self.asked: Wording = wording if recipe.asked == "train" else recipe.asked
         self.world = world(side, wording)
         self._practised: set[str] = set()
         self._shown: dict[str, Passage] = {}  # how passages look in the rows of the draw that is under way
@@ -160,7 +164,7 @@ class RowMaker:
         """One draw of a kind."""
         self._shown.clear()
         made: Drawn = getattr(self, kind)()
-        if not self.recipe.paraphrased:
+        if self.recipe.asked == "train":
             return made
         # A row and its twin or contrast are asked alike; instructions that are practised are each for itself.
         frames = [self._frame() for _ in made] if kind == "practice" else [self._frame()] * len(made)
@@ -331,7 +335,7 @@ class Recipe:
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
     unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
     stubborn: bool = False  # whether practice is mostly of the plain kinds that are learnt last
-    paraphrased: bool = False  # whether paraphrases ask as often as training's wordings, now and then in a frame
+    asked: Wording = "train"  # with its paraphrases: these ask as often as the others, now and then in a frame
 
 
 # Those of the training rows, by the name that `config.data.rows` gives.
@@ -340,7 +344,10 @@ RECIPES = {
     "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35),
     "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, stubborn=True),
     "demo_wordings": Recipe(
-        WORDINGS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.3, unasked=4, paraphrased=True
+        WORDINGS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.3, unasked=4, asked="varied"
+    ),
+    "demo_plain": Recipe(
+        PLAIN_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, asked="varied_more"
     ),
 }
 SEEDS = {
@@ -348,6 +355,7 @@ SEEDS = {
     "demo_hard": 1,
     "demo_fields": 2,
     "demo_wordings": 3,
+    "demo_plain": 4,
 }  # of the rows of each training, as its config says
 
 
