@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.paraphrases import FRAMES, paraphrases
 from selfrag_jax.demo.questions import ASK_NOUN, CHOOSE, TRUE_FALSE, label
 from selfrag_jax.demo.relations import AIRPORT, CITY, COUNTRY, ELEMENT, Relation
 from selfrag_jax.demo.rows import VERIFY
@@ -67,6 +68,18 @@ def by_name() -> dict[str, list[Entity]]:
     return found
 
 
+def every(forms: tuple[str, ...]) -> tuple[str, ...]:
+    """The ways of a table and their paraphrases."""
+    return (*forms, *paraphrases("varied_more").get(forms[0], ()))
+
+
+def unframed(instruction: str) -> str:
+    """What is asked behind a frame."""
+    starts = [frame.removesuffix("{q}") for frame in FRAMES if instruction.startswith(frame.removesuffix("{q}"))]
+    return instruction.removeprefix(starts[0]) if starts else instruction
+
+
+@functools.cache
 def regex(template: str) -> re.Pattern:
     """What a template may have become, its gaps as groups of their names."""
     made = re.escape(template)
@@ -81,8 +94,8 @@ def asking() -> list[tuple[re.Pattern, str, Relation]]:
     ways = []
     for kind, relations in OF_KIND.items():
         for relation in relations:
-            nouns = [form.replace("{n}", relation.noun) for form in ASK_NOUN]
-            ways += [(regex(way), kind, relation) for way in (*relation.ask, *nouns)]
+            nouns = [form.replace("{n}", relation.noun) for form in every(ASK_NOUN)]
+            ways += [(regex(way), kind, relation) for way in (*every(relation.ask), *nouns)]
     return ways
 
 
@@ -118,11 +131,12 @@ def matched(ways, text: str) -> list[tuple[Entity, Relation, str]]:
 
 def inside(forms, gap: str, text: str) -> list[str]:
     """What fills a gap of the forms."""
-    return [match[gap] for form in forms if (match := regex(form).fullmatch(text))]
+    return [match[gap] for form in every(forms) if (match := regex(form).fullmatch(text))]
 
 
 def asked(kind: str, instruction: str) -> list[list[tuple[Entity, Relation, str]]]:
     """The readings of each fact that the instruction is about: one for most kinds, two where a statement joins two."""
+    instruction = unframed(instruction)
     if kind == "short":
         return [matched(asking(), instruction)]
     if kind == "options":
