@@ -32,7 +32,7 @@ from selfrag_jax.demo.distractors import wrong_values
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.notes import same, which
 from selfrag_jax.demo.paraphrases import FRAMED, FRAMES
-from selfrag_jax.demo.passages import Passage, Wording, wordings
+from selfrag_jax.demo.passages import WORDINGS, Passage, Wording, wordings
 from selfrag_jax.demo.questions import (
     Question,
     boolean_pair,
@@ -155,7 +155,7 @@ class RowMaker:
 
     def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
-        self.asked: Wording = wording if recipe.asked == "train" else recipe.asked
+        self.asked: Wording = recipe.asked if wording == "train" else wording
         self.world = world(side, wording)
         self._practised: set[str] = set()
         self._shown: dict[str, Passage] = {}  # how passages look in the rows of the draw that is under way
@@ -164,7 +164,7 @@ class RowMaker:
         """One draw of a kind."""
         self._shown.clear()
         made: Drawn = getattr(self, kind)()
-        if self.recipe.asked == "train":
+        if self.asked in WORDINGS:
             return made
         # A row and its twin or contrast are asked alike; instructions that are practised are each for itself.
         frames = [self._frame() for _ in made] if kind == "practice" else [self._frame()] * len(made)

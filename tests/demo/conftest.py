@@ -15,3 +15,10 @@ def recipe(request) -> str:
 def rows(recipe) -> list[dict[str, str]]:
     """All rows of one of the trainings."""
     return list(training_rows(SEEDS[recipe], ROWS, recipe))
+
+
+@pytest.fixture(scope="session")
+def longer(recipe, rows) -> list[dict[str, str]]:
+    """The same rows, and as many again of the recipes that are mostly practice: some kinds are rare in them."""
+    rare = recipe in ("demo_wordings", "demo_plain")
+    return list(training_rows(SEEDS[recipe], 2 * ROWS, recipe)) if rare else rows

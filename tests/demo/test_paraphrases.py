@@ -1,4 +1,4 @@
-"""The further wordings of the fourth training: for every table, of the same blanks, and none near a held-out one."""
+"""The wordings that later trainings add: for every table, of the same blanks, and none near a held-out one."""
 
 import itertools
 import re

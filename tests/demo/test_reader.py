@@ -74,9 +74,9 @@ def check(rows) -> Counter:
     return seen
 
 
-def test_labels_of_every_training_row(rows):
-    seen = check(rows)
-    assert min(seen[label] for label in ("Relevant", "Irrelevant", *LABEL.values())) > 200
+def test_labels_of_every_training_row(longer):
+    seen = check(longer)
+    assert min(seen[label] for label in ("Relevant", "Irrelevant", *LABEL.values())) > 300
 
 
 @pytest.mark.parametrize("wording", WORDINGS)

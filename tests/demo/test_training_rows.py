@@ -12,11 +12,11 @@ from selfrag_jax import reflection
 from selfrag_jax.data.datasets import DEMO
 from selfrag_jax.demo import plain, practice, questions
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.paraphrases import FRAMES
 from selfrag_jax.demo.passages import WORDINGS, passages, wordings
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 from selfrag_jax.demo.rows import RECIPES, SEEDS, VERIFY, labelled_rows, training_rows
 from selfrag_jax.demo.sheets import VARIANTS, sheet
+from tests.demo.reader import unframed
 
 SEGMENT = re.compile(
     r"(?:\[Retrieval\]<paragraph>(?P<title>[^\n]+)\n(?P<text>[^\n]+)</paragraph>(?P<rel>\[Relevant\]|\[Irrelevant\])"
@@ -46,12 +46,6 @@ def segments(output: str) -> list[re.Match]:
         found.append(match)
         at = match.end()
     return found
-
-
-def unframed(instruction: str) -> str:
-    """What is asked behind a frame."""
-    starts = [frame.removesuffix("{q}") for frame in FRAMES if instruction.startswith(frame.removesuffix("{q}"))]
-    return instruction.removeprefix(starts[0]) if starts else instruction
 
 
 def relevant_sentence(output: str) -> str:
@@ -150,10 +144,10 @@ def test_truth_values_and_options_agree_with_the_facts(rows):
             assert len(set(options.values())) == 4
 
 
-def test_notes_are_answered_by_what_they_say(rows):
+def test_notes_are_answered_by_what_they_say(longer):
     """The value of the note is the one answered; it is the one claimed, or stands under the letter, or it is not."""
     verdicts: Counter[str] = Counter()
-    for row in rows:
+    for row in longer:
         if not row["dataset_name"].startswith("demo_note"):
             continue
         value, verdict = re.fullmatch(
@@ -168,7 +162,7 @@ def test_notes_are_answered_by_what_they_say(rows):
             assert re.search(rf"\b{verdict[-1]}\. {re.escape(value)}(?:\s[B-D]\. |$)", claim), row
         else:
             assert (value in claim) == (verdict == "this is true"), row
-    assert len(verdicts) == 6 and min(verdicts.values()) > 0.05 * sum(verdicts.values())
+    assert len(verdicts) == 6 and min(verdicts.values()) > 0.1 * sum(verdicts.values())
 
 
 def test_dictated_statements_are_the_only_unsupported_ones(rows):
@@ -179,11 +173,12 @@ def test_dictated_statements_are_the_only_unsupported_ones(rows):
             assert said and said in row["instruction"]
 
 
-def test_a_twin_follows_its_row(rows, corpus):
+def test_a_twin_follows_its_row(rows, corpus, recipe):
     """The same question, and a passage that does not state what the row's passage was asked for."""
     table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
     assert len(twins) > sum(not row["dataset_name"].startswith(ALONE) for row in rows) / 6
+    assert len(twins) > len(rows) / 10 or recipe == "demo_plain"  # which is mostly practice, without twins
     same_entity = 0
     for row, twin in twins:
         assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
@@ -316,18 +311,27 @@ def test_practice_answers_are_right(rows, recipe):
     """The answers of kinds that follow a rule, worked out again."""
     if recipe == "demo":
         return
+
+    def filling(key: str, asked: str) -> str:
+        """What the instruction, in some wording of the kind, is about."""
+        kind = next(kind for kind in plain.kinds() if kind.key == key)
+        ways = wordings(kind.wordings, "ask", "varied_more")
+        found = {m[1] for way in ways if (m := re.fullmatch(re.escape(way).replace(r"\{f\}", "(.+?)", 1), asked, re.I))}
+        assert found, (key, asked)
+        return min(found, key=len)  # "{f}: even or odd?" takes "Parity of 7: even or odd?" for its own too
+
     seen: Counter[str] = Counter()
     for row in rows:
-        asked, said = row["instruction"], re.sub(r"\[[^\]]+\]", "", row["output"])
+        asked, said = unframed(row["instruction"]), re.sub(r"\[[^\]]+\]", "", row["output"])
         if compared := re.fullmatch(r"The (larger|smaller) number is (\d+)\.", said):
-            numbers = re.search(r"(\d+) or (\d+)", asked).groups()
+            numbers = re.fullmatch(r"(\d+) or (\d+)", filling(compared[1], asked)).groups()
             pick = max if compared[1] == "larger" else min
             assert int(compared[2]) == pick(map(int, numbers)), row
             seen["compared"] += 1
         elif parity := re.fullmatch(r"(\d+) is (even|odd)\.", said):
-            assert re.search(rf"\b{parity[1]}\b", asked) and parity[2] == ("even", "odd")[int(parity[1]) % 2], row
+            assert filling("even_odd", asked) == parity[1] and parity[2] == ("even", "odd")[int(parity[1]) % 2], row
             seen["parity"] += 1
         elif re.fullmatch(r"\w(-\w)+", said):
-            assert re.search(rf"(?i)\b{said.replace('-', '')}\b", asked), row
+            assert said.replace("-", "") == filling("spell", asked).lower(), row
             seen["spelt"] += 1
     assert min(seen.values()) > 50 and len(seen) == 3, seen
