@@ -189,7 +189,7 @@ class Batch:
             cut = scoring.first_of(tokens, np.array([self.model.ids.retrieval]))
         closed = cut is not None or int(tokens[-1]) in self._control.stop_4
         after = out.reflection[row, place, budget] if count > budget else None
-        return Trace(tokens, out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, cut, after)
+        return Trace(tokens, out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, cut=cut, after=after)
 
     def _keep(self, drafts: list[list[Draft]], traces: list[list[Trace]]) -> list[tuple[int, Path]]:
         """Score the candidates and keep each question's best; the kept paths that go on, with their parents' rows."""

@@ -27,6 +27,7 @@ class Trace:
     reflection: np.ndarray  # [n, 13], logits in the order of `REFLECTION`
     log_norms: np.ndarray  # [n]
     closed: bool = True  # whether the segment ends with a Retrieve token or the end of sequence
+    _: dataclasses.KW_ONLY
     cut: int | None = None  # with stop_at="eos": where the [Retrieval] token is that ends the segment, in `tokens`
     after: np.ndarray | None = None  # [13], logits after the last token of a segment that is not closed, where known
 

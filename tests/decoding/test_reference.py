@@ -137,7 +137,7 @@ def test_presets():
 def test_the_scan_for_groups_goes_over_the_whole_continuation():
     ids = ReflectionIds(*range(32000, 32016))
     tokens = np.array([500, ids.retrieval, 501, ids.fully, ids.utility_5])
-    trace = scoring.Trace(tokens, np.zeros(5), np.zeros((5, 13)), np.zeros(5), True, 1)
+    trace = scoring.Trace(tokens, np.zeros(5), np.zeros((5, 13)), np.zeros(5), True, cut=1)
     assert trace.segment.tolist() == [500, ids.retrieval] and trace.last == 1
     found = scoring.score_segment(trace, ids, DecodeConfig(), "retrieve", force=["issup"])
     assert found.isuse is not None and found.isuse.position == 4

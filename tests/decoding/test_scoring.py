@@ -86,7 +86,7 @@ def test_forced_readings():
 
     def read(tokens, closed=True, after=None, force=("issup", "isuse")):
         rows = np.stack([logits(isrel=[0.1, 0.9])] * len(tokens))
-        trace = Trace(np.array(tokens), np.zeros(len(tokens)), rows, np.zeros(len(tokens)), closed, after)
+        trace = Trace(np.array(tokens), np.zeros(len(tokens)), rows, np.zeros(len(tokens)), closed, after=after)
         found = scoring.score_segment(trace, IDS, DecodeConfig(), "retrieve", force=force)
         where = lambda group: None if group is None else (group.position, group.forced)  # noqa: E731
         return where(found.issup), where(found.isuse)
@@ -99,7 +99,7 @@ def test_forced_readings():
     after = logits(issup=[0.8, 0.1, 0.1], isuse=[0.1, 0.1, 0.1, 0.1, 0.6])
     assert read([500, 501], False, after) == ((2, True), (2, True))
     assert read([500, EOS], force=()) == (None, None)
-    trace = Trace(np.array([500]), np.zeros(1), logits(isrel=[0.9, 0.1])[None], np.zeros(1), False, after)
+    trace = Trace(np.array([500]), np.zeros(1), logits(isrel=[0.9, 0.1])[None], np.zeros(1), False, after=after)
     assert scoring.score_segment(trace, IDS, DecodeConfig(), "retrieve", force=["issup"]).issup is None  # irrelevant
     assert scoring.score_segment(trace, IDS, DecodeConfig(), "none", force=["issup"]).issup is None
     read_after = scoring.score_segment(trace, IDS, DecodeConfig(), "text", force=["isuse"]).isuse
