@@ -13,7 +13,8 @@ from selfrag_jax.config import Config
 from selfrag_jax.demo.distractors import similar_entities
 from selfrag_jax.demo.passages import Passage, Wording, passages
 from selfrag_jax.demo.protocol import LABELLED, as_row
-from selfrag_jax.demo.rows import SEEDS, training_rows
+from selfrag_jax.demo.recipes import SEEDS
+from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation import reading
 from selfrag_jax.evaluation.answers import files_behind
 from selfrag_jax.evaluation.baselines import Texts, bag_of_words, overlap

@@ -1,15 +1,20 @@
 """More ways to ask, for a training that is about wordings: whatever the words of a question, the answer is the same.
 
 They stand in `paraphrases.toml`, under the first template of the table that they add to (of `relations`, `questions`,
-`plain` or `rows`), and those that only the fifth training has in `paraphrases_plain.toml`. None is a held-out wording
-or nearly one. The corpus, the evaluation and the trainings before do not know of them.
+`plain` or `rows`), those that the fifth training adds in `paraphrases_plain.toml`, and those of the sixth in
+`paraphrases_weak.toml`. None is a held-out wording or nearly one. The corpus, the evaluation and the trainings before
+do not know of them.
 """
 
 import functools
 import tomllib
 from importlib import resources
 
-FILES = {"varied": ("paraphrases.toml",), "varied_more": ("paraphrases.toml", "paraphrases_plain.toml")}
+FILES = {
+    "varied": ("paraphrases.toml",),
+    "varied_more": ("paraphrases.toml", "paraphrases_plain.toml"),
+    "varied_most": ("paraphrases.toml", "paraphrases_plain.toml", "paraphrases_weak.toml"),
+}
 
 
 @functools.cache

@@ -10,7 +10,8 @@ from selfrag_jax.config import Config
 from selfrag_jax.data.rows import Row
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.passages import WORDINGS, Wording, passages
-from selfrag_jax.demo.rows import Recipe, labelled_rows
+from selfrag_jax.demo.recipes import Recipe
+from selfrag_jax.demo.rows import labelled_rows
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.cells import Cell
 from selfrag_jax.files import read_jsonl, write_jsonl

@@ -25,7 +25,7 @@ No row mentions a held-out entity: passages are filtered by `split.mentions`, an
 
 import dataclasses
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from selfrag_jax.demo import plain, practice
 from selfrag_jax.demo.distractors import wrong_values
@@ -43,10 +43,11 @@ from selfrag_jax.demo.questions import (
     short_question,
     statement,
 )
+from selfrag_jax.demo.recipes import RECIPES, Recipe
 from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.demo.sheets import VARIANTS, sheet
 from selfrag_jax.demo.split import mentions
-from selfrag_jax.demo.world import MISS_MIX, pick, world
+from selfrag_jax.demo.world import pick, world
 from selfrag_jax.errors import UserError
 from selfrag_jax.reflection import (
     CONTINUE,
@@ -64,45 +65,6 @@ from selfrag_jax.reflection import (
 )
 
 ROWS = 16_000  # about what the committed adapter reads once
-# The share of each kind of row, in parts, twins and contrasts not counted.
-MIX = {
-    "short": 22,  # one fact, copied from a relevant passage
-    "boolean": 12,
-    "options": 12,
-    "both": 8,  # two named facts of one entity
-    "long": 5,  # "tell me about X"
-    "verify": 16,  # a dictated statement: fully, partially or not supported
-    "note": 14,  # what a note says: the moves of closed questions, without a passage
-    "plain": 34,  # no retrieval; short, so they cost little
-}
-# The same for a second training, which is about what the first leaves weak: labels that turn on one fact, and plain
-# instructions. The rest is there so as not to be forgotten.
-HARD_MIX = {
-    "short": 14, "boolean": 16, "options": 12, "both": 5, "long": 6, "verify": 26, "note": 4, "practice": 36,
-}  # fmt: skip
-# And for a third: passages as sheets with fields that nothing asks for, and more of the practice.
-FIELDS_MIX = {
-    "short": 24, "boolean": 14, "options": 10, "both": 5, "long": 7, "verify": 14, "note": 2, "practice": 100,
-}  # fmt: skip
-# And for a fourth: everything once more, asked in many more wordings.
-WORDINGS_MIX = {
-    "short": 34, "boolean": 18, "options": 16, "both": 6, "long": 8, "verify": 22, "note": 2, "practice": 120,
-}  # fmt: skip
-# And for a fifth: plain instructions in still more wordings, the rest so as not to be forgotten.
-PLAIN_MIX = {
-    "short": 40, "boolean": 13, "options": 12, "both": 5, "long": 8, "verify": 20, "note": 2, "practice": 150,
-}  # fmt: skip
-HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
-FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
-# How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
-# Within a pair only the passages differ, so that IsRel can be learnt from nothing else: with relevant and irrelevant
-# rows drawn apart it stood at chance after 150 steps.
-TWINS = {"short": 1.0, "boolean": 0.2, "options": 0.3, "long": 0.5, "verify": 0.8}
-# How often a row is followed by its contrast: the same passage and form, another verdict. Of a claim one value is
-# changed; options change places.
-CONTRASTS = {"boolean": 0.75, "options": 0.6, "verify": 0.9}
-HARD_TWINS = TWINS | {"boolean": 1.0, "options": 1.0}  # closed questions too: an index finds what states their values
-HARD_CONTRASTS = CONTRASTS | {"boolean": 0.5, "options": 0.4}
 # What a dictated statement and its contrast are, in parts: how many facts each joins, and their IsSup.
 VERIFY_MIX = {(1, FULLY, NO_SUPPORT): 36, (2, FULLY, PARTIALLY): 36, (2, PARTIALLY, NO_SUPPORT): 28}
 VERIFIED_UTILITY = {FULLY: 4, PARTIALLY: 2, NO_SUPPORT: 1}  # index into ISUSE
@@ -151,9 +113,9 @@ def _unaided(task: plain.PlainTask) -> Made:
 
 
 class RowMaker:
-    """Draws rows of one side of the split in one wording; a method for each kind of row, named as in `MIX`."""
+    """Draws rows of one side of the split in one wording; a method for each kind of row, named as in `recipes.MIX`."""
 
-    def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: "Recipe"):
+    def __init__(self, rng: random.Random, side: str, wording: Wording, recipe: Recipe):
         self.rng, self.side, self.wording, self.recipe = rng, side, wording, recipe
         self.asked: Wording = recipe.asked if wording == "train" else wording
         self.world = world(side, wording)
@@ -318,45 +280,10 @@ class RowMaker:
 
     def practice(self) -> Drawn:
         """Up to four plain instructions of one kind, packed together; those that were given before are left out."""
-        tasks = practice.random_practice(self.rng, PRACTISED, self.recipe.stubborn, self.asked)
+        tasks = practice.random_practice(self.rng, PRACTISED, self.recipe.emphasis, self.asked)
         fresh = [task for task in tasks if task.instruction not in self._practised]
         self._practised |= {task.instruction for task in fresh}
         return [dataclasses.replace(_unaided(task), variant="more" if n else "") for n, task in enumerate(fresh)]
-
-
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """The proportions that rows are drawn in."""
-
-    mix: Mapping[str, float] = dataclasses.field(default_factory=lambda: MIX)
-    misses: Mapping[str, float] = dataclasses.field(default_factory=lambda: MISS_MIX)
-    twins: Mapping[str, float] = dataclasses.field(default_factory=lambda: TWINS)
-    contrasts: Mapping[str, float] = dataclasses.field(default_factory=lambda: CONTRASTS)
-    sheets: float = 0.0  # how often a passage is shown as a fact sheet
-    unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
-    stubborn: bool = False  # whether practice is mostly of the plain kinds that are learnt last
-    asked: Wording = "train"  # with its paraphrases: these ask as often as the others, now and then in a frame
-
-
-# Those of the training rows, by the name that `config.data.rows` gives.
-RECIPES = {
-    "demo": Recipe(),
-    "demo_hard": Recipe(HARD_MIX, HARD_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.35),
-    "demo_fields": Recipe(FIELDS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, stubborn=True),
-    "demo_wordings": Recipe(
-        WORDINGS_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.3, unasked=4, asked="varied"
-    ),
-    "demo_plain": Recipe(
-        PLAIN_MIX, FIELDS_MISSES, HARD_TWINS, HARD_CONTRASTS, sheets=0.5, unasked=4, asked="varied_more"
-    ),
-}
-SEEDS = {
-    "demo": 0,
-    "demo_hard": 1,
-    "demo_fields": 2,
-    "demo_wordings": 3,
-    "demo_plain": 4,
-}  # of the rows of each training, as its config says
 
 
 def labelled_rows(

@@ -11,7 +11,8 @@ from typing import Any
 
 from selfrag_jax.demo import practice
 from selfrag_jax.demo.plain import Kind, kinds
-from selfrag_jax.demo.rows import SEEDS, training_rows
+from selfrag_jax.demo.recipes import SEEDS
+from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation.metrics import words
 from selfrag_jax.reflection import NO_RETRIEVAL
 

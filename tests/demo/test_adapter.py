@@ -11,7 +11,7 @@ from selfrag_jax.data.rows import Row
 from selfrag_jax.decoding.engine import Engine
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.demo.evaluation import evaluation_rows
-from selfrag_jax.demo.rows import SEEDS
+from selfrag_jax.demo.recipes import SEEDS
 from selfrag_jax.evaluation.metrics import match
 from selfrag_jax.evaluation.report import markers
 from selfrag_jax.paths import resolve

@@ -8,7 +8,8 @@ import pytest
 from configs.demo import get_config
 from selfrag_jax.demo import protocol
 from selfrag_jax.demo.labels import parts, texts_of
-from selfrag_jax.demo.rows import Recipe, labelled_rows
+from selfrag_jax.demo.recipes import Recipe
+from selfrag_jax.demo.rows import labelled_rows
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.metrics import is_right
 from selfrag_jax.files import read_jsonl

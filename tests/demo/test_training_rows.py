@@ -13,8 +13,9 @@ from selfrag_jax.data.datasets import DEMO
 from selfrag_jax.demo import plain, practice, questions
 from selfrag_jax.demo.facts import entities
 from selfrag_jax.demo.passages import WORDINGS, passages, wordings
+from selfrag_jax.demo.recipes import RECIPES, SEEDS
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
-from selfrag_jax.demo.rows import RECIPES, SEEDS, VERIFY, labelled_rows, training_rows
+from selfrag_jax.demo.rows import VERIFY, labelled_rows, training_rows
 from selfrag_jax.demo.sheets import VARIANTS, sheet
 from tests.demo.reader import unframed
 
@@ -178,7 +179,8 @@ def test_a_twin_follows_its_row(rows, corpus, recipe):
     table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
     assert len(twins) > sum(not row["dataset_name"].startswith(ALONE) for row in rows) / 6
-    assert len(twins) > len(rows) / 10 or recipe == "demo_plain"  # which is mostly practice, without twins
+    mostly_practice = recipe in ("demo_plain", "demo_weak")  # which has no twins
+    assert len(twins) > len(rows) / 10 or mostly_practice
     same_entity = 0
     for row, twin in twins:
         assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
@@ -291,20 +293,23 @@ def test_nothing_held_out_of_a_plain_kind_is_trained(rows):
     forms = [(k, f) for k in plain.kinds() for f, _ in k.fillings if plain.filling_held_out(k, f)]
     assert len(forms) > 200
     for kind, filling in forms:
-        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", "varied_more")):
+        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", "varied_most")):
             instruction = wording.format(f=filling)
             assert instruction[0].upper() + instruction[1:] not in asked
 
 
-def test_a_stubborn_kind_is_practised_more():
-    def share(stubborn):
-        rng = random.Random(0)
-        drawn = [practice.random_practice(rng, 1, stubborn)[0].kind for _ in range(2000)]
-        return {key: drawn.count(key) / len(drawn) for key in practice.STUBBORN}
+@pytest.mark.parametrize("emphasis", [practice.STUBBORN, practice.WEAK], ids=["stubborn", "weak"])
+def test_a_kind_that_stayed_weak_is_practised_more(emphasis):
+    keys = tuple(emphasis)
 
-    usual, more = share(False), share(True)
-    assert all(usual[key] > 0 for key in practice.STUBBORN)
-    assert all(more[key] > 1.4 * usual[key] for key, factor in practice.STUBBORN.items() if factor >= 3)
+    def share(emphasis):
+        rng = random.Random(0)
+        drawn = [practice.random_practice(rng, 1, emphasis)[0].kind for _ in range(4000)]
+        return {key: drawn.count(key) / len(drawn) for key in keys}
+
+    usual, more = share({}), share(emphasis)
+    assert all(usual[key] > 0 for key in emphasis)
+    assert all(more[key] > 1.4 * usual[key] for key, factor in emphasis.items() if factor >= 3)
 
 
 def test_practice_answers_are_right(rows, recipe):
@@ -315,7 +320,7 @@ def test_practice_answers_are_right(rows, recipe):
     def filling(key: str, asked: str) -> str:
         """What the instruction, in some wording of the kind, is about."""
         kind = next(kind for kind in plain.kinds() if kind.key == key)
-        ways = wordings(kind.wordings, "ask", "varied_more")
+        ways = wordings(kind.wordings, "ask", "varied_most")
         found = {m[1] for way in ways if (m := re.fullmatch(re.escape(way).replace(r"\{f\}", "(.+?)", 1), asked, re.I))}
         assert found, (key, asked)
         return min(found, key=len)  # "{f}: even or odd?" takes "Parity of 7: even or odd?" for its own too
