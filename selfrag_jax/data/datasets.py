@@ -56,7 +56,8 @@ def origin_hash(config: Config) -> str:
             raise UserError(f"{config.data.rows}: cannot be read: {error.strerror}; check the path") from None
     package = pathlib.Path(__file__).parent.parent
     digest = hashlib.sha256(f"layout {_LAYOUT} {config.data.rows} {config.seed}".encode())
-    for path in [package / "reflection.py", *sorted((package / "demo").glob("*.py"))]:
+    behind = [path for path in sorted((package / "demo").iterdir()) if path.suffix in (".py", ".toml")]
+    for path in [package / "reflection.py", *behind]:
         digest.update(path.name.encode() + path.read_bytes())
     for name in _FACT_PACKAGES:
         digest.update(f"{name} {importlib.metadata.version(name)}".encode())

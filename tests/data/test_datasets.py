@@ -1,9 +1,11 @@
 """The ArrayRecord copy of the rows."""
 
 import json
+import pathlib
 
 import pytest
 
+import selfrag_jax.demo
 from selfrag_jax.config import Config
 from selfrag_jax.data import datasets
 from selfrag_jax.data.rows import Row
@@ -43,6 +45,19 @@ def test_the_copy_is_made_once_and_anew_for_other_rows(config, monkeypatch):
     write(config, ROWS[:3])
     assert read(config) == ROWS[:3]
     assert datasets.prepare(config, "unused")[1] != first
+
+
+def test_every_file_that_the_demos_rows_come_from_counts(config, monkeypatch):
+    config.data.rows = "demo"
+    known, read_bytes = datasets.origin_hash(config), pathlib.Path.read_bytes
+    files = [path for path in pathlib.Path(selfrag_jax.demo.__file__).parent.iterdir() if path.is_file()]
+    assert {path.suffix for path in files} == {".py", ".toml"}
+    for changed in files:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                pathlib.Path, "read_bytes", lambda path, changed=changed: read_bytes(path) + b"#" * (path == changed)
+            )
+            assert datasets.origin_hash(config) != known, changed
 
 
 def test_a_copy_without_its_manifest_is_made_again(config, tmp_path):
