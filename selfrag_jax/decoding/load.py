@@ -1,16 +1,21 @@
 """What a config names: the model (weights, tokenizer, adapter, precision, fitted to each other) and the retriever."""
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
 from selfrag_jax import paths
 from selfrag_jax.config import ModelConfig, RetrievalConfig
-from selfrag_jax.decoding.retriever import Passage, Retriever
+from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.errors import UserError
 from selfrag_jax.models import lora, weights
 from selfrag_jax.models.llama import Params
 from selfrag_jax.models.llama_config import LlamaConfig
 from selfrag_jax.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from selfrag_jax.retrieval.retriever import Retriever
 
 
 def load_model(config: ModelConfig) -> tuple[Params, LlamaConfig, Tokenizer]:
@@ -44,7 +49,7 @@ class IndexRetriever:
         self._config = config
         self._opened: Retriever | None = None
 
-    def open(self) -> Retriever:
+    def open(self) -> "Retriever":
         """Open index and encoder now. Raises UserError when either is missing or they do not fit together."""
         if self._opened is None:
             # Here and not above: decoding knows only the protocol, and opening costs what some runs never need.
@@ -52,6 +57,11 @@ class IndexRetriever:
 
             self._opened = retriever.Retriever.load(self._config)
         return self._opened
+
+    @property
+    def method(self) -> str:
+        """How the index is searched, such as "scann hashing"."""
+        return self.open().index.method
 
     def retrieve(self, queries: list[str], k: int) -> list[list[Passage]]:
         """As `Retriever.retrieve`."""

@@ -60,7 +60,8 @@ def evaluate(config: Config, workdir: pathlib.Path, process: Process = ALONE) ->
         _answer(config, cell, engines, workdir / "answers", process)
     if process.count > 1:
         return None
-    return _write_report(config, workdir, cells, collect(config, workdir, cells, engines))
+    results = collect(config, workdir, cells, engines)
+    return _write_report(config, workdir, cells, results, engines.retriever(config.retrieval.index_dir).method)
 
 
 def prepare(config: Config, workdir: pathlib.Path) -> list[DemoCell]:
@@ -144,8 +145,8 @@ def collect(config: Config, workdir: pathlib.Path, cells: list[DemoCell], engine
     return Results(judged, _labels(config, workdir), found, took, turned)
 
 
-def _provenance(config: Config, workdir: pathlib.Path) -> str:
-    """The day of the last answer, and what gave the answers: code, adapter, seed of the questions."""
+def _provenance(config: Config, workdir: pathlib.Path, method: str) -> str:
+    """The day of the last answer, and what gave the answers: code, adapter, search, seed of the questions."""
     timings = [path.stat().st_mtime for path in workdir.glob("*/*.timings.jsonl")]
     starts = json.loads((workdir / "environment.json").read_text(encoding="utf-8"))
     code = ", ".join(dict.fromkeys(f"{start['commit']} ({start['source']})" for start in starts))
@@ -153,17 +154,17 @@ def _provenance(config: Config, workdir: pathlib.Path) -> str:
     if config.model.adapter:
         adapter = card.start(config.model.adapter)["weights_sha256"][:12]
     day = time.strftime("%Y-%m-%d", time.localtime(max(timings, default=time.time())))
-    return f"{day}, code {code}, adapter {adapter}, questions of seed {config.evaluate.seed}."
+    return f"{day}, code {code}, adapter {adapter}, {method} search, questions of seed {config.evaluate.seed}."
 
 
-def _write_report(config: Config, workdir: pathlib.Path, cells: list[DemoCell], results: Results) -> str:
+def _write_report(config: Config, workdir: pathlib.Path, cells: list[DemoCell], results: Results, method: str) -> str:
     made = figures(results)
     asked = sum(len(judged) for judged in results.judged.values())
     timings = [line for path in sorted(workdir.glob("*/*.timings.jsonl")) for line in read_jsonl(path)]
     decoded = sum(line["rows"] for path in workdir.glob("answers/*.timings.jsonl") for line in read_jsonl(path))
     minutes = sum(line["seconds"] for line in timings) / 60
     text = (
-        f"{_provenance(config, workdir)} {asked:,} answers, {decoded:,} of them decoded and the others derived;"
+        f"{_provenance(config, workdir, method)} {asked:,} answers, {decoded:,} of them decoded and the others derived;"
         f" {minutes:.0f} minutes of work, processes added up.\n\n"
         f"{kinds_table(results)}\n\n{figures_table(made)}\n"
     )

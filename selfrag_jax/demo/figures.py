@@ -63,9 +63,9 @@ class Figure:
         return "must" if sign * self.share.value >= sign * self.must else "short of it"
 
 
-def rights(judged: Sequence[Judged]) -> list[bool]:
-    """Whether each is right."""
-    return [one.right for one in judged]
+def rights(judged: Sequence[Judged], unaided: bool = False) -> list[bool]:
+    """Whether each is right, and if `unaided` none was retrieved for that needed no retrieval."""
+    return [one.right and not (unaided and one.looked and not one.needs_retrieval) for one in judged]
 
 
 def units(judged: Sequence[Judged]) -> list[str]:
@@ -103,7 +103,8 @@ def _of(results: Results, kind: str, mode: str, wording: Wording = "train") -> S
 
 def _answers(results: Results) -> list[Figure]:
     short, never = _of(results, "short", "adaptive"), _of(results, "short", "never")
-    off = difference(rights(short), rights(never), units(short))
+    # Without a passage the value counts in whatever words it comes: there the model has no sentence to copy.
+    off = difference(rights(short), [one.value_stands for one in never], units(short))
     stands = share([one.value_stands for one in short], units=units(short))
     lost = {kind: _lost(results, kind) for kind in KINDS}
     worst = max((one for one in lost.values() if one.n), key=lambda one: one.value, default=share([]))
@@ -123,7 +124,7 @@ def _answers(results: Results) -> list[Figure]:
 
 
 def _plain(results: Results) -> list[Figure]:
-    plain = [one.right and not one.retrievals for one in _of(results, "plain", "adaptive")]
+    plain = rights(_of(results, "plain", "adaptive"), unaided=True)
     fresh = [hit for hit, turned in zip(plain, results.turned, strict=True) if not turned] if plain else []
     return [
         Figure("plain instructions without retrieval, right", share(plain), 0.90),
@@ -134,7 +135,9 @@ def _plain(results: Results) -> list[Figure]:
 def _lost(results: Results, kind: str) -> Share:
     """Points between the two wordings of the same questions."""
     known, new = (_of(results, kind, "adaptive", wording) for wording in WORDINGS)
-    return difference(rights(known), rights(new), units(known)) if known and new else share([])
+    if not known or not new:
+        return share([])
+    return difference(rights(known, unaided=True), rights(new, unaided=True), units(known))
 
 
 def _decisions(results: Results, wording: Wording) -> list[Figure]:
@@ -142,7 +145,7 @@ def _decisions(results: Results, wording: Wording) -> list[Figure]:
     asked = (0.98, 0.995) if wording == "train" else (None, None)
     needing = [one for one in every if one.needs_retrieval]
     needed = share([one.wanted for one in needing], units=units(needing))
-    spared = [not one.wanted for one in every if not one.needs_retrieval]
+    spared = [not one.looked for one in every if not one.needs_retrieval]
     return [
         Figure(f"retrieves where it is needed{_suffix(wording)}", needed, *asked),
         Figure(f"does not where it is not{_suffix(wording)}", share(spared), *asked),
@@ -175,15 +178,24 @@ def _misses(labels: Labels) -> Share:
 
 def _citations(results: Results, wording: Wording) -> list[Figure]:
     every = [one for kind in KINDS for one in _of(results, kind, "adaptive", wording)]
-    citing = [one for one in every if one.needs_retrieval]
-    cited, about = [one.cited for one in citing], units(citing)
-    precision = share([c.supporting for c in cited], [c.citations for c in cited], about)
-    recall = share([c.supported for c in cited], [c.sentences for c in cited], about)
+    precision, recall = _cited([one for one in every if one.needs_retrieval])
     musts = ((0.90, 0.95), (0.85, 0.92)) if wording == "train" else ((None, None), (None, None))
-    return [
+    made = [
         Figure(f"citation precision{_suffix(wording)}", precision, *musts[0]),
         Figure(f"citation recall{_suffix(wording)}", recall, *musts[1]),
     ]
+    for kind in KINDS:
+        precision, recall = _cited([one for one in _of(results, kind, "adaptive", wording) if one.needs_retrieval])
+        made.append(Figure(f"citation precision, {kind}{_suffix(wording)}", precision))
+        made.append(Figure(f"citation recall, {kind}{_suffix(wording)}", recall))
+    return made
+
+
+def _cited(citing: Sequence[Judged]) -> tuple[Share, Share]:
+    """Precision over all citations and recall over all sentences of these answers."""
+    cited, about = [one.cited for one in citing], units(citing)
+    precision = share([c.supporting for c in cited], [c.citations for c in cited], about)
+    return precision, share([c.supported for c in cited], [c.sentences for c in cited], about)
 
 
 def _long(results: Results) -> list[Figure]:
@@ -193,6 +205,8 @@ def _long(results: Results) -> list[Figure]:
         one_look = [one for one in _of(results, "long", "one_look") if one.form == form]
         about = units(long)
         lost = difference(rights(long), rights(one_look), about) if one_look else share([])
+        told, told_once = ([one.share_told for one in answers] for answers in (long, one_look))
+        facts_lost = difference(told, told_once, about) if one_look else share([])
         sound = [one.right and one.cited.supported == one.cited.sentences for one in long]
         twice = share([one.retrievals > 1 and one.passages > 1 for one in long], units=about)
         made += [
@@ -200,9 +214,21 @@ def _long(results: Results) -> list[Figure]:
             Figure(f"{name}: right, and every sentence supported", share(sound, units=about)),
             Figure(f"{name}: two retrievals, each with a citation that holds", twice, must),
             Figure(f"{name}: points lost with the second retrieval off", lost, 0, points=True),
-            Figure(f"{name}: continues with a passage", share([one.continued > 0 for one in long], units=about)),
+            Figure(f"{name}: facts told, of those wanted", share(told, units=about)),
+            Figure(f"{name}: points of these lost with the second retrieval off", facts_lost, 0, points=True),
         ]
+        made += _continued(name, long)
     return made
+
+
+def _continued(name: str, long: Sequence[Judged]) -> list[Figure]:
+    """How often an answer goes on with the passage in force: for two facts that should be where one states both."""
+    apart = [one for one in long if not one.one_passage]
+    together = [one for one in long if one.one_passage]
+    return [
+        Figure(f"{name}: continues, one passage states all", share([one.continued > 0 for one in together])),
+        Figure(f"{name}: continues, no passage states all", share([one.continued > 0 for one in apart])),
+    ]
 
 
 def questions_per_second(results: Results, kind: str, mode: str) -> float:

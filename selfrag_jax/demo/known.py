@@ -20,6 +20,7 @@ from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.evaluation.metrics import words
 
 Fact = tuple[str, str]  # entity, relation
+TELLING = 3  # facts in a full answer to "tell me about X", as in the training rows
 _ARTICLES = {"a", "an", "the"}
 _VERDICT = re.compile(r", so (?:this is (?:true|false)|the answer is [A-D])\.?$")
 
@@ -54,12 +55,32 @@ def supports(passage_id: str, sentence: str) -> bool:
     return bool(facts_of(sentence) & _facts_by_passage().get(passage_id, frozenset()))
 
 
+def about(passage_id: str, sentence: str, entity: str) -> bool:
+    """Whether the passage states the fact that the sentence states, and this is about the entity."""
+    shared = facts_of(sentence) & _facts_by_passage().get(passage_id, frozenset())
+    return any(subject == entity for subject, _ in shared)
+
+
+def refuses(sentence: str) -> bool:
+    """Whether a sentence says that the passage lacks what was asked: it answers nothing, whatever names are in it."""
+    return sentence.startswith("The passage ")
+
+
 def told(question: Mapping[str, Any], sentences: Iterable[str]) -> bool:
     """Whether a long answer tells what was asked: both facts, or of "tell me about X" facts of two of its passages."""
     facts = {fact for sentence in sentences for fact in facts_of(sentence)}
     if question["form"] == "both":
         return facts >= {(question["entity"], relation) for relation in question["relations"]}
     return sum(bool(_facts_by_passage()[passage] & facts) for passage in question["gold"]) >= 2
+
+
+def share_told(question: Mapping[str, Any], sentences: Iterable[str]) -> float:
+    """How much of what was asked a long answer tells: of the two facts, or of three about X, whichever passages state
+    them. So one passage can earn something, unlike with `told`."""
+    facts = {fact for sentence in sentences for fact in facts_of(sentence) if fact[0] == question["entity"]}
+    if question["form"] == "both":
+        return len(facts & {(question["entity"], relation) for relation in question["relations"]}) / 2
+    return min(len(facts), TELLING) / TELLING
 
 
 def told_short(question: Mapping[str, Any], sentences: Iterable[str]) -> bool:

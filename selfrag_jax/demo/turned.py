@@ -5,17 +5,18 @@ Held out of a kind is a filling; the same two words may stand in a training row 
 """
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfrag_jax.demo import practice
-from selfrag_jax.demo.plain import Kind, kinds
+from selfrag_jax.demo.paraphrases import FRAMES, paraphrases
+from selfrag_jax.demo.plain import kinds
 from selfrag_jax.demo.recipes import SEEDS
 from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation.metrics import words
 from selfrag_jax.reflection import NO_RETRIEVAL
 
+MOST = "varied_most"  # the wording with every paraphrase
 Pair = frozenset[str]  # the words of a filling and of its answer
 
 
@@ -36,24 +37,33 @@ def _trained_pairs() -> frozenset[Pair]:
 
 
 @functools.cache
-def _readings() -> tuple[tuple[re.Pattern[str], dict[str, str]], ...]:
-    """Every wording of every kind as a pattern, with the answers of the kind's fillings."""
-
-    def pattern(kind: Kind, wording: str) -> re.Pattern[str]:
-        return re.compile(re.escape(wording).replace(r"\{f\}", "(.+)"), re.IGNORECASE)
-
-    answers = {kind.key: dict((*kind.fillings, *practice.more().get(kind.key, ()))) for kind in kinds()}
-    return tuple((pattern(kind, wording), answers[kind.key]) for kind in kinds() for wording in kind.wordings)
+def _readings() -> tuple[tuple[str, str, dict[str, str]], ...]:
+    """Of every wording what stands before and after the filling, and the answers of its kind's fillings."""
+    found = []
+    for kind in kinds():
+        answers = dict((*kind.fillings, *practice.more().get(kind.key, ())))
+        for wording in (*kind.wordings, *paraphrases(MOST).get(kind.wordings[0], ())):
+            before, _, after = wording.lower().partition("{f}")
+            found.append((before, after, answers))
+    return tuple(found)
 
 
 def _pairs(instruction: str) -> set[Pair]:
     """What an instruction may be about: its filling and the filling's answer, by every wording that fits."""
     found = set()
-    for pattern, answers in _readings():
-        match = pattern.fullmatch(instruction)
-        if match:
-            # An instruction begins with a capital, and so may its filling.
-            filling = next((f for f in (match[1], match[1][0].lower() + match[1][1:]) if f in answers), None)
-            if filling is not None:
-                found.add(frozenset(words(f"{filling} {answers[filling].split('|')[0]}")))
+    for asked in _unframed(instruction):
+        low = asked.lower()
+        for before, after, answers in _readings():
+            if low.startswith(before) and low.endswith(after):
+                filled = asked[len(before) : len(asked) - len(after)]
+                # An instruction begins with a capital, and so may its filling.
+                filling = next((f for f in (filled, filled[:1].lower() + filled[1:]) if f in answers), None)
+                if filling is not None:
+                    found.add(frozenset(words(f"{filling} {answers[filling].split('|')[0]}")))
     return found
+
+
+def _unframed(instruction: str) -> list[str]:
+    """An instruction as it stands, and without the frame before it where there is one."""
+    starts = [frame.removesuffix("{q}") for frame in FRAMES]
+    return [instruction, *(instruction.removeprefix(start) for start in starts if instruction.startswith(start))]

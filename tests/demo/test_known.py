@@ -8,7 +8,7 @@ from selfrag_jax.decoding.citations import sentence_spans
 from selfrag_jax.demo.evaluation import KINDS, evaluation_rows
 from selfrag_jax.demo.facts import by_key
 from selfrag_jax.demo.judged import judge
-from selfrag_jax.demo.known import Cited, count_citations, facts_of, supports, told
+from selfrag_jax.demo.known import Cited, count_citations, facts_of, share_told, supports, told
 from selfrag_jax.demo.questions import statement
 from selfrag_jax.demo.relations import RELATIONS
 
@@ -91,6 +91,8 @@ def tree(segments, sentences, action="retrieve"):
         ("Liechtenstein is near Vaduz City.", False, True),
         ("The capital of Liechtenstein is Vaduzia.", False, False),
         ("The passage does not give the capital of Liechtenstein.", False, False),
+        ("Vaduz.", False, True),
+        ("The passage does not give Vaduz.", False, False),  # a refusal answers nothing, whatever it names
     ],
 )
 def test_short_answers_are_right_by_the_fact_they_state(said, right, stands):
@@ -109,10 +111,29 @@ def test_closed_and_plain_answers_are_judged_by_what_was_said_and_not_by_marks()
     assert judge({"id": "q", "answers": ["False"], "kind": "boolean", "metric": "choice"}, given).right
 
 
-def test_passages_count_only_where_they_support_the_sentence():
+def test_passages_count_only_where_they_support_the_sentence_and_are_about_what_was_asked():
     question = {"id": "q", "answers": [], "kind": "long", "form": "both", "entity": "country:LI", "relations": []}
     said = "The capital of Liechtenstein is Vaduz."
-    assert judge(question, {"answer": said, "tree": tree(["retrieve"] * 2, [(said, [1, 2])])}).passages == 1
+    answer = {"answer": said, "tree": tree(["retrieve"] * 2, [(said, [1, 2])])}
+    assert judge(question, answer).passages == 1
+    assert judge(question | {"entity": "country:CH"}, answer).passages == 0
+
+
+def test_how_much_of_a_long_answer_was_told():
+    both = {"entity": "country:LI", "form": "both", "relations": ["capital", "tld"]}
+    said = ["The capital of Liechtenstein is Vaduz.", "The internet domain of Liechtenstein is .li."]
+    other = ["The capital of Switzerland is Bern."]
+    assert [share_told(both, s) for s in ([], other, said[:1], said[:1] * 2, said)] == [0, 0, 0.5, 0.5, 1]
+    tell = both | {"form": "tell"}
+    assert share_told(tell, said + other) == pytest.approx(2 / 3), "facts of one passage count too"
+
+
+def test_a_retrieval_on_any_path_counts_as_one():
+    plain = {"id": "q", "answers": ["two"], "kind": "plain", "metric": "words", "needs_retrieval": False}
+    given = {"answer": "It is two.", "tree": tree(["none"], [])}
+    assert not judge(plain, given).looked
+    given["tree"]["tree"].append({"decision": {"action": "retrieve"}})  # a candidate that the answer did not come of
+    assert judge(plain, given).looked and not judge(plain, given).retrievals
 
 
 def test_signs_are_part_of_numbers():

@@ -4,6 +4,8 @@ import pytest
 
 from selfrag_jax.demo import turned
 from selfrag_jax.demo.evaluation import evaluation_rows
+from selfrag_jax.demo.recipes import SEEDS
+from selfrag_jax.demo.rows import training_rows
 
 
 @pytest.mark.parametrize(
@@ -17,10 +19,23 @@ from selfrag_jax.demo.evaluation import evaluation_rows
         ("Give a synonym of tiny.", "What is another word for strange?", False),
         ("What is the past tense of go?", "What is the past tense of see?", False),
         ("Write a poem.", "Write a poem.", False),  # of no kind
+        ("A quick one: Give a synonym of odd.", "What is another word for strange?", True),  # behind a frame
+        ("I have used odd too often. What instead?", "What is another word for strange?", True),  # a paraphrase
+        ("Task: In a crossword: the same as odd.", "What is another word for strange?", True),
     ],
 )
 def test_pairs(trained, asked, same):
     assert bool(turned._pairs(trained) & turned._pairs(asked)) is same
+
+
+@pytest.mark.parametrize("recipe", ["demo_wordings", "demo_weak"])
+def test_nearly_every_practised_instruction_is_read(recipe):
+    """Not of no kind: those whose filling alone says which row it is of are few."""
+    asked = [
+        row["instruction"] for row in training_rows(SEEDS[recipe], 800, recipe) if "practice" in row["dataset_name"]
+    ]
+    assert len(asked) > 200
+    assert sum(bool(turned._pairs(instruction)) for instruction in asked) > 0.99 * len(asked)
 
 
 def test_every_plain_question_is_read(monkeypatch):
