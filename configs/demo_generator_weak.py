@@ -12,4 +12,5 @@ def get_config() -> Config:
     config.model.adapter = "runs/demo_generator_plain/adapter"
     config.data.rows = "demo_weak"
     config.train.steps = 350
+    config.train.blend = 0.5  # all of it loses elsewhere what it gains on its own kinds
     return config

@@ -15,8 +15,8 @@ from selfrag_jax.demo.names import capitalise
 from selfrag_jax.demo.paraphrases import paraphrases
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 
-# "varied", "varied_more" and "varied_most", of questions only: those of training and their paraphrases.
-Wording = Literal["train", "heldout", "varied", "varied_more", "varied_most"]
+# "varied" and the like, of questions only: those of training and their paraphrases.
+Wording = Literal["train", "heldout", "varied", "varied_more", "varied_most", "varied_last"]
 WORDINGS: tuple[Wording, ...] = ("train", "heldout")
 
 # Facts that are only told right after the fact they refer back to ("That airport is 12 kilometres away").

@@ -26,6 +26,11 @@ WEAK = {
     "series": 3.0, "tool": 2.0, "plural": 2.0, "question": 2.0, "polite": 2.0, "reverse_list": 1.5, "young": 1.5,
     "synonym": 1.5, "smaller": 1.5,
 }  # fmt: skip
+# And for the seventh.
+LAST = {
+    "category": 3.0, "repeat": 2.0, "comparative": 6.0, "question": 5.0, "spell": 2.5, "article": 5.0, "tool": 2.0,
+    "young": 2.0, "example": 4.0, "opposite": 2.0, "goodbye": 2.0, "polite": 2.0, "lower": 1.5, "letter_after": 1.5,
+}  # fmt: skip
 
 _SYNONYMS = w.pairs("""
 glad:happy, afraid:scared, quick:fast, clever:smart, ill:sick, silent:quiet, tiny:small, wealthy:rich, stone:rock,

@@ -71,5 +71,6 @@ RECIPES = {
     "demo_wordings": dataclasses.replace(_LATER, mix=WORDINGS_MIX, sheets=0.3, asked="varied"),
     "demo_plain": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_more"),
     "demo_weak": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_most", emphasis=practice.WEAK),
+    "demo_last": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_last", emphasis=practice.LAST),
 }
 SEEDS = {name: seed for seed, name in enumerate(RECIPES)}  # of the rows of each training, as its config says

@@ -10,13 +10,14 @@ from typing import Any
 
 from selfrag_jax.demo import practice
 from selfrag_jax.demo.paraphrases import FRAMES, paraphrases
+from selfrag_jax.demo.passages import Wording
 from selfrag_jax.demo.plain import kinds
 from selfrag_jax.demo.recipes import SEEDS
 from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation.metrics import words
 from selfrag_jax.reflection import NO_RETRIEVAL
 
-MOST = "varied_most"  # the wording with every paraphrase
+MOST: Wording = "varied_last"  # the wording with every paraphrase
 Pair = frozenset[str]  # the words of a filling and of its answer
 
 

@@ -28,7 +28,7 @@ def test_pairs(trained, asked, same):
     assert bool(turned._pairs(trained) & turned._pairs(asked)) is same
 
 
-@pytest.mark.parametrize("recipe", ["demo_wordings", "demo_weak"])
+@pytest.mark.parametrize("recipe", ["demo_wordings", "demo_last"])
 def test_nearly_every_practised_instruction_is_read(recipe):
     """Not of no kind: those whose filling alone says which row it is of are few."""
     asked = [
