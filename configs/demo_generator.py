@@ -1,4 +1,4 @@
-"""How the committed adapter is trained: LoRA and the new token rows of SmolLM2-135M on the demo's rows."""
+"""The first training of the demo's adapter: LoRA and the new token rows of SmolLM2-135M on the demo's rows."""
 
 from selfrag_jax.config import Config
 

@@ -84,12 +84,12 @@ class DecodeConfig:
 
     @classmethod
     def reference_short_form(cls) -> "DecodeConfig":
-        """`short_form` as the authors' code has it (SELFRAG.md §2), its command line's w_IsUse of 1.0 included."""
+        """`short_form` as the authors' code has it, its command line's w_IsUse of 1.0 included."""
         return cls(max_depth=1, max_new_tokens=100, w_isuse=1.0, **_REFERENCE)
 
     @classmethod
     def reference_long_form(cls) -> "DecodeConfig":
-        """`long_form` as the authors' code has it (SELFRAG.md §2): 300 tokens a segment, scores multiplied."""
+        """`long_form` as the authors' code has it: 300 tokens a segment, scores multiplied."""
         return cls(
             threshold=0.0, combine="product", probe_tokens=25, max_depth=6, max_segment_tokens=300,
             max_new_tokens=6 * 300, **_REFERENCE,
@@ -107,7 +107,7 @@ class DataConfig:
     data_dir: str = ""  # where the ArrayRecord copy is kept
     sequence_length: int = 256
     batch_size: int = 8  # packed sequences per optimiser step, over all devices
-    mask: str = "paper"  # paper | reference (SELFRAG.md §4)
+    mask: str = "paper"  # paper | reference (the authors' code, `data/encode.py`)
     pack: bool = True
 
 

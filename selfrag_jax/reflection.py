@@ -1,4 +1,4 @@
-"""The reflection tokens: four groups, their ids, the prompts, and rows as text (SELFRAG.md §1).
+"""The reflection tokens: four groups, their ids, the prompts, and rows as text.
 
 This is their only home. Nothing here knows a tokenizer; `selfrag_jax.tokenizer` gives the strings their ids.
 """

@@ -1,4 +1,4 @@
-"""From a generator row to ids and the loss mask (SELFRAG.md §4)."""
+"""From a generator row to ids and the loss mask."""
 
 import dataclasses
 

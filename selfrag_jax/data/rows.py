@@ -1,4 +1,4 @@
-"""The files that users hold, read unchanged and checked row by row (SELFRAG.md §6)."""
+"""The files that users hold, read unchanged and checked row by row."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Closed tasks: which option an answer chooses, and the scores summed per option (SELFRAG.md §2).
+"""Closed tasks: which option an answer chooses, and the scores summed per option.
 
 A text is mapped to an option before scores are added up, so that "B", "(B)" and "B. Muscat" are votes for one option;
 the authors' code adds up the scores of equal strings.

@@ -179,7 +179,7 @@ def decide(
     evidence: bool,
     retrievals: int = 0,
 ) -> Decision:
-    """What to do at a position where a segment may begin (§2.1 of SELFRAG.md).
+    """What to do at a position where a segment may begin (algorithm 1 and A.3).
 
     Args:
         reflection_logits, log_norm: of the distribution there, [13] and scalar.
