@@ -28,7 +28,8 @@ class Tokenizer:
         """The tokenizer of a Hugging Face directory or a .gguf file.
 
         Reflection tokens that it already has keep their ids; missing ones follow the last id in published order, so
-        that Llama-2 files get 32000…32015. Raises UserError where the files cannot be used, or lack the tokens and `add_reflection_tokens` is False.
+        that Llama-2 files get 32000…32015. Raises UserError where the files cannot be used, or lack the tokens
+        and `add_reflection_tokens` is False.
         """
         vocabulary = read_vocabulary(pathlib.Path(path))
         missing = [token for token in reflection.TOKENS if token not in vocabulary.special]
