@@ -13,5 +13,4 @@ def get_config() -> Config:
     config.data.rows = "demo_last"
     config.train.learning_rate = 7e-4
     config.train.steps = 160
-    config.train.blend = 1.0
     return config
