@@ -21,6 +21,8 @@ from selfrag_jax.evaluation.metrics import words
 
 Fact = tuple[str, str]  # entity, relation
 TELLING = 3  # facts in a full answer to "tell me about X", as in the training rows
+# Relations whose answers say the same of another kind of entity: "In Oman people pay with the rial" is an answer too.
+ALSO_SAID = {"currency": ("city_currency",), "city_currency": ("currency",)}
 _ARTICLES = {"a", "an", "the"}
 _VERDICT = re.compile(r", so (?:this is (?:true|false)|the answer is [A-D])\.?$")
 
@@ -31,7 +33,9 @@ def _facts_by_sentence() -> dict[tuple[str, ...], frozenset[Fact]]:
     for entity in entities():
         for relation in entity.facts:
             if relation in RELATIONS:
-                found[_words(statement(entity, RELATIONS[relation]))].add((entity.key, relation))
+                for form in (relation, *ALSO_SAID.get(relation, ())):
+                    sentence = statement(entity, RELATIONS[form], entity.facts[relation])
+                    found[_words(sentence)].add((entity.key, relation))
     return {sentence: frozenset(facts) for sentence, facts in found.items()}
 
 

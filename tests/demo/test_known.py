@@ -20,6 +20,9 @@ from selfrag_jax.demo.relations import RELATIONS
         ("the capital of liechtenstein is Vaduz", "capital"),
         ("The capital of Liechtenstein is Vaduz, so this is true.", "capital"),
         ("The capital of Liechtenstein is Vaduz, so the answer is B.", "capital"),
+        ("The currency of Liechtenstein is the Swiss franc.", "currency"),
+        ("In Liechtenstein people pay with the Swiss franc.", "currency"),  # as of a city
+        ("In Liechtenstein people pay with the euro.", None),
         ("The capital of Liechtenstein is Bern.", None),
         ("Liechtenstein has its capital at Vaduz.", None),  # not how answers say it
         ("The passage does not give the capital of Liechtenstein.", None),
