@@ -67,12 +67,12 @@ class DecodeConfig:
     @classmethod
     def short_form(cls) -> "DecodeConfig":
         """PopQA, TriviaQA (§4.1, A.3): one segment of up to 100 tokens; `retrieval.top_k` is 10 for PopQA's files."""
-        return cls(max_depth=1, max_new_tokens=100)
+        return cls(max_depth=1, max_new_tokens=100, min_group_mass=0.0)
 
     @classmethod
     def closed(cls) -> "DecodeConfig":
         """PubHealth, ARC-Challenge: one segment of up to 50 tokens; the rows' `options` make candidates vote."""
-        return cls(max_depth=1, max_new_tokens=50)
+        return cls(max_depth=1, max_new_tokens=50, min_group_mass=0.0)
 
     @classmethod
     def long_form(cls) -> "DecodeConfig":
@@ -96,7 +96,13 @@ class DecodeConfig:
         )  # fmt: skip
 
 
-_REFERENCE: dict[str, Any] = {"stop_at": "eos", "absent": "zero", "requery": False, "history": "text"}
+_REFERENCE: dict[str, Any] = {
+    "stop_at": "eos",
+    "absent": "zero",
+    "requery": False,
+    "history": "text",
+    "min_group_mass": 0.0,
+}
 
 
 @dataclasses.dataclass

@@ -4,6 +4,7 @@ This is their only home. Nothing here knows a tokenizer; `selfrag_jax.tokenizer`
 """
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterable
 from typing import Literal
@@ -67,10 +68,12 @@ class ReflectionIds:
         """The id of one of the sixteen strings."""
         return dataclasses.astuple(self)[TOKENS.index(token)]
 
-    @property
+    @functools.cached_property
     def array(self) -> np.ndarray:
-        """The 13 reflection ids in the order of `REFLECTION`, int32."""
-        return np.array([self[token] for token in REFLECTION], np.int32)
+        """The 13 reflection ids in the order of `REFLECTION`, int32; read-only."""
+        ids = np.array([self[token] for token in REFLECTION], np.int32)
+        ids.flags.writeable = False
+        return ids
 
     def group(self, name: str) -> np.ndarray:
         """The ids of the group "retrieve", "isrel", "issup" or "isuse", in the order of `REFLECTION`, int32."""

@@ -108,10 +108,12 @@ class Batch:
         """The candidates that follow a row: one per passage if it retrieves, else one."""
         ids, question = self.model.ids, self.questions[row.question]
         if row.decision.action == "retrieve" and passages:
-            different = {(passage.title, passage.text): passage for passage in reversed(passages)}
+            different: dict[tuple[str, str], Passage] = {}
+            for passage in passages:
+                different.setdefault((passage.title, passage.text), passage)
             if len(different) < len(passages):  # equal candidates would fill the beam with one answer
                 question.note("a passage that was found twice is used once")
-            return [self._passage_draft(row, question, passage) for passage in reversed(different.values())]
+            return [self._passage_draft(row, question, passage) for passage in different.values()]
         opening: dict[Action, tuple[int, ...]] = {"continue": (ids.continue_,), "text": ()}
         action = row.decision.action
         return [Draft(opening.get(action, (ids.no_retrieval,)), row.path.evidence if action == "continue" else None)]
@@ -145,50 +147,66 @@ class Batch:
         self._move_on(parents)
 
     def _generate(self, drafts: list[list[Draft]], budgets: list[int]) -> list[list[Trace]]:
-        """The segments of all rows' candidates, of up to so many tokens for each row, in two device calls."""
-        model = self.model
-        rows, most = self.start.rows, max(map(len, drafts))
+        """The segments of all rows' candidates, of up to so many tokens for each row.
+
+        Rows that follow K passages and rows with one candidate go into device calls of their own: together every row
+        would be padded to K candidates with passages.
+        """
+        alone = [number for number, candidates in enumerate(drafts) if len(candidates) == 1]
+        traces: dict[int, list[Trace]] = {}
+        for numbers in (alone, [number for number in range(len(drafts)) if len(drafts[number]) > 1]):
+            if numbers:
+                traces |= zip(numbers, self._follow_rows(numbers, drafts, budgets), strict=True)
+        return [traces[number] for number in range(len(drafts))]
+
+    def _follow_rows(self, numbers: list[int], drafts: list[list[Draft]], budgets: list[int]) -> list[list[Trace]]:
+        """The segments of some rows' candidates, in two device calls."""
+        model, rows = self.model, buckets.rows(len(numbers))
+        gather = numbers + [numbers[0]] * (rows - len(numbers))
+        prefix = self.start if len(numbers) == len(drafts) else generate.take(self.start, np.array(gather))
+        most = max(len(drafts[number]) for number in numbers)
         most = 1 if most == 1 else max(most, self.top_k)  # fewer passages than K are padded, not compiled for
-        bucket = buckets.fit(max(1, *(len(d.suffix) for row in drafts for d in row)), buckets.SUFFIXES)
+        bucket = buckets.fit(max(1, *(len(d.suffix) for n in numbers for d in drafts[n])), buckets.SUFFIXES)
         tokens = np.zeros((rows, most, bucket), np.int32)
         lengths, valid = np.zeros((rows, most), np.int32), np.zeros((rows, most), bool)
         budget = np.ones((rows, most), np.int32)
         beyond = int(self.config.force_critique)  # one more token, of which only the position is wanted
-        for number, candidates in enumerate(drafts):
-            for place, draft in enumerate(candidates):
-                tokens[number, place, : len(draft.suffix)] = draft.suffix
-                lengths[number, place], valid[number, place] = len(draft.suffix), True
+        for place, number in enumerate(numbers):
+            for candidate, draft in enumerate(drafts[number]):
+                tokens[place, candidate, : len(draft.suffix)] = draft.suffix
+                lengths[place, candidate], valid[place, candidate] = len(draft.suffix), True
                 left = model.config.max_positions - self.rows[number].start_length - len(draft.suffix)
-                budget[number, place] = max(1, min(budgets[number] + beyond, left))
+                budget[place, candidate] = max(1, min(budgets[number] + beyond, left))
         longest = min(self.config.max_new_tokens, self.config.max_segment_tokens or self.config.max_new_tokens)
         max_new = buckets.fit(max(longest, *budgets) + beyond, buckets.NEW_TOKENS)
         k, v = cache.empty_suffix(model.config, rows, most, bucket + max_new, model.dtype)
         last, k, v = self._timed(
-            "prefill",
-            lambda: generate.prefill(model.params, self.start, tokens, lengths, k, v, config=model.config),
+            "prefill", lambda: generate.prefill(model.params, prefix, tokens, lengths, k, v, config=model.config)
         )
         readout, counts, _, _ = self._timed(
             "decode",
             lambda: generate.decode(
-                model.params, self.start, last, lengths, valid, budget, self._control, k, v,
+                model.params, prefix, last, lengths, valid, budget, self._control, k, v,
                 config=model.config, bucket=bucket, max_new=max_new,
             ),
         )  # fmt: skip
         out, counts = jax.device_get((readout, counts))
-
         return [
-            [self._trace(out, row, place, int(counts[row, place]), budgets[row]) for place in range(len(found))]
-            for row, found in enumerate(drafts)
+            [
+                self._trace(out, (place, n), int(counts[place, n]), number, budgets[number])
+                for n in range(len(drafts[number]))
+            ]
+            for place, number in enumerate(numbers)
         ]
 
-    def _trace(self, out: generate.Readout, row: int, place: int, count: int, budget: int) -> Trace:
+    def _trace(self, out: generate.Readout, at: tuple[int, int], count: int, row: int, budget: int) -> Trace:
         """A candidate's share of the readout; a token beyond the budget was made for its position only."""
-        kept = (row, place, slice(0, min(count, budget)))
+        kept = (*at, slice(0, min(count, budget)))
         tokens, cut = out.token[kept], None
         if self.config.stop_at == "eos" and self.rows[row].decision.action == "retrieve":
             cut = scoring.first_of(tokens, np.array([self.model.ids.retrieval]))
         closed = cut is not None or int(tokens[-1]) in self._control.stop_4
-        after = out.reflection[row, place, budget] if count > budget else None
+        after = out.reflection[(*at, budget)] if count > budget else None
         return Trace(tokens, out.logprob[kept], out.reflection[kept], out.log_norm[kept], closed, cut=cut, after=after)
 
     def _keep(self, drafts: list[list[Draft]], traces: list[list[Trace]]) -> list[tuple[int, Path]]:
@@ -238,16 +256,20 @@ class Batch:
             return "eos", None
         spent = path.generated + len(trace.tokens) >= config.max_new_tokens
         if not trace.closed:
-            return "budget" if len(trace.tokens) >= self._budget(row) else "context", None
+            whole = len(trace.tokens) >= self._budget(row)
+            return "budget" if spent else "segment" if whole else "context", None
         if len(path.steps) + 1 >= config.max_depth:
             return "depth", None
         if spent:
             return "budget", None
-        # A retrieval that found nothing takes the evidence before it out of force.
+        # A retrieval that found nothing takes the evidence before it out of force; with no passage in the prompt there
+        # is none to continue.
         evidence = draft.passage is not None or (row.decision.action != "retrieve" and path.evidence is not None)
+        evidence = evidence and config.history != "text"
         retrievals = path.retrievals + (row.decision.action == "retrieve")
         decision = self._decide(trace.reflection[trace.last], trace.log_norms[trace.last], last, evidence, retrievals)
-        if config.stop_at == "eos":  # the token alone decides: it is [Retrieval]
+        capped = 0 < config.max_retrievals <= retrievals
+        if config.stop_at == "eos" and not capped:  # the token alone decides: it is [Retrieval]
             decision = dataclasses.replace(decision, action="retrieve")
         if self._room_after(row, draft, trace, decision) < MIN_ROOM:
             return "context", None
@@ -268,12 +290,12 @@ class Batch:
             self.rows = []
             return
         parents = [parent for parent, _ in going_on]
-        inline, plain = [], []
+        inline, plain, reflection = [], [], set(self.model.ids.array.tolist())
         for _, path in going_on:
             step = path.steps[-1]
             said = [int(token) for token in step.trace.segment[:-1]]  # the closing Retrieve token is decided anew
             inline.append([*step.suffix, *said])
-            plain.append([token for token in said if token not in self.model.ids.array])
+            plain.append([token for token in said if token not in reflection])
         old = [self.rows[parent] for parent in parents]
         retrieves = [path.decision.action == "retrieve" for _, path in going_on if path.decision is not None]
         if self.config.history == "passages":

@@ -19,5 +19,6 @@ def fit(needed: int, table: tuple[int, ...]) -> int:
 
 
 def rows(needed: int) -> int:
-    """Rows in one call: a power of two."""
-    return 1 << (max(needed, 1) - 1).bit_length()
+    """Rows in one call: a power of two, or half as many again. Padding rows are computed like the others."""
+    whole = 1 << (max(needed, 1) - 1).bit_length()
+    return whole * 3 // 4 if whole > 2 and needed <= whole * 3 // 4 else whole

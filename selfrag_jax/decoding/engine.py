@@ -50,10 +50,13 @@ class Engine:
     def from_config(cls, config: Config, retriever: Retriever | None = None) -> "Engine":
         """Load what `config` names: model, adapter, tokenizer and, where none is given and there is one, the index.
 
-        The index is opened at the first retrieval. Raises UserError as the loaders do.
+        The index is opened at the first retrieval, and what was compiled before is read from JAX's persistent cache.
+        Raises UserError as the loaders do.
         """
+        from selfrag_jax import compilation_cache
         from selfrag_jax.decoding.load import IndexRetriever, load_model
 
+        compilation_cache.enable()
         if retriever is None and config.retrieval.index_dir:
             retriever = IndexRetriever(config.retrieval)
         params, model_config, tokenizer = load_model(config.model)

@@ -94,6 +94,12 @@ def choose(mask_R, first: Prefix, second: Prefix) -> Prefix:
     return jax.tree.map(lambda a, b: jnp.where(rows(a), a, b), first, second)
 
 
+@jax.jit
+def take(prefix: Prefix, rows_R) -> Prefix:
+    """The rows of these numbers, in their order."""
+    return jax.tree.map(lambda leaf: leaf[rows_R], prefix)
+
+
 @functools.partial(jax.jit, static_argnames=("config", "order"), donate_argnames=("k_cache", "v_cache"))
 def prefill(
     params: Params,
@@ -211,5 +217,5 @@ def decode(
 
 def compilations() -> dict[str, int]:
     """How many shapes each device function has been compiled for in this process."""
-    functions: dict[str, Any] = {"extend": extend, "choose": choose, "prefill": prefill, "decode": decode}
+    functions: dict[str, Any] = {"extend": extend, "choose": choose, "take": take, "prefill": prefill, "decode": decode}
     return {name: function._cache_size() for name, function in functions.items()}

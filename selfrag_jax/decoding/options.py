@@ -15,6 +15,11 @@ _CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence|answer)\b[^.!?\n]*?\bis\s+(?:option\s+)?[(\[\"'*]*((?i:true|false)|[A-Z]|\d+)[)\]\"'*]*[.!]?\s*$"
 )
 
+# The label that an answer names in its middle: "I choose option B", "answer (2)".
+_NAMED = re.compile(r"\b(?:option|answer|choice)\s+[(\[\"']*([a-z]|\d+)\b", re.IGNORECASE)
+# Where labels are all that there is to name: a capital that is no word by itself.
+_CAPITAL = re.compile(r"(?<![\w'])[B-HJ-Z](?![\w'])")
+
 
 def leading_label(text: str) -> str | None:
     """The label that a text begins with, in lower case."""
@@ -41,12 +46,24 @@ def option_of(text: str, options: Mapping[str, str]) -> str | None:
     by_label = {known.casefold(): known for known in options}
     if label is not None and label in by_label:
         return by_label[label]
-    said = f" {_plain(text)} "
-    named = [known for known, meaning in options.items() if f" {_plain(meaning or known)} " in said]
+    said, labels = f" {plain(text)} ", {label.casefold() for label in _NAMED.findall(text)}
+    if not any(options.values()):
+        labels |= {label.casefold() for label in _CAPITAL.findall(text)}
+    named = [
+        known
+        for known, meaning in options.items()
+        if known.casefold() in labels or (f" {plain(meaning)} " in said if meaning else _is_word(known, said))
+    ]
     return named[0] if len(named) == 1 else None
 
 
-def _plain(text: str) -> str:
+def _is_word(label: str, said: str) -> bool:
+    """Whether a label such as "true" stands in the text; a letter or a number alone may be anything there."""
+    return len(label) > 1 and not label.isdigit() and f" {plain(label)} " in said
+
+
+def plain(text: str) -> str:
+    """The words of a text in lower case, one space apart."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 

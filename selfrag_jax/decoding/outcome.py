@@ -24,6 +24,7 @@ from selfrag_jax.decoding.state import Question, Request
 
 _CUT_SHORT = {
     "budget": ("the answer was cut at decode.max_new_tokens",),
+    "segment": ("the answer was cut at decode.max_segment_tokens",),
     "context": ("the answer was cut where the model's context is full",),
     "depth": ("the answer was cut after decode.max_depth segments",),
 }
@@ -93,7 +94,8 @@ def _vote(request: Request, question: Question, tokenizer: TokenizerLike) -> tup
     """The path that is the answer, and for a closed question the sums by which its option was chosen."""
     if not request.options:
         return question.paths[0], {}, []
-    ended = [path for path in question.candidates if path.ended]
+    passed = [path for path in question.candidates if path.steps[-1].node not in question.filtered]
+    ended = [path for path in passed or question.paths if path.ended]
     named = [options.option_of(_text(path, tokenizer), request.options) for path in ended]
     votes = options.tally(zip(named, [path.score for path in ended], strict=True), request.options)
     if not votes:

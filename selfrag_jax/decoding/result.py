@@ -73,7 +73,7 @@ class Candidate:
     path_score: float
     kept: bool
     filtered: bool  # the filters drop it; kept all the same where they would have dropped every candidate
-    ended: str  # "" | eos | budget | depth | context
+    ended: str  # "" | eos | budget | segment | depth | context
 
 
 @dataclasses.dataclass(frozen=True)

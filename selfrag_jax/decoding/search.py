@@ -34,7 +34,7 @@ class Path:
     """A chain of segments from the prompt; `ended` says why it goes no further ("" while it may)."""
 
     steps: tuple[Step, ...]
-    ended: str  # "" | eos | budget | depth | context
+    ended: str  # "" | eos | budget | segment | depth | context
     score: float
     decision: Decision | None  # at the boundary after the last segment, where it goes on
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfrag_jax.config import Config
 from selfrag_jax.data.rows import QuestionRow
+from selfrag_jax.decoding import options
 from selfrag_jax.decoding.retriever import Passage
 from selfrag_jax.errors import UserError
 from selfrag_jax.evaluation.metrics import is_right
@@ -64,14 +65,19 @@ def output_row(row: QuestionRow, result: "Result", tree: bool = False) -> dict[s
     if result.options:
         answered |= {"option": result.option, "options": result.options}
     if row.answers:
-        said = result.option or result.text
-        answered |= {
-            "answers": list(row.answers),
-            "correct": is_right(said, metric=row.metric, answers=row.answers, aspects=row.aspects, ignore=row.ignore),
-        }
+        answered |= {"answers": list(row.answers), "correct": _correct(row, result)}
     if tree:
         answered["tree"] = result.to_dict()
     return answered
+
+
+def _correct(row: QuestionRow, result: "Result") -> bool:
+    """Whether the option that won is a gold answer, by its label or by what it stands for; else by the row's metric."""
+    if result.option is None:
+        answers = row.answers or ()
+        return is_right(result.text, metric=row.metric, answers=answers, aspects=row.aspects, ignore=row.ignore)
+    chosen = {options.plain(result.option), options.plain((row.options or {}).get(result.option, ""))} - {""}
+    return not chosen.isdisjoint(map(options.plain, row.answers or ()))
 
 
 def files_behind(config: Config, needs_index: bool) -> list[pathlib.Path]:

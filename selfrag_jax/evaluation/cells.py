@@ -43,10 +43,8 @@ class Engines:
     @functools.cached_property
     def base(self) -> "Engine":
         """The engine of the config."""
-        from selfrag_jax import compilation_cache
         from selfrag_jax.decoding.engine import Engine
 
-        compilation_cache.enable()
         return Engine.from_config(self._config)
 
     @functools.cache  # noqa: B019 (an Engines lives as long as the run)

@@ -62,6 +62,7 @@ class Node:
 
     parent: int | None
     action: str
+    asked: bool  # whether there was a retrieval before it; if it found nothing the action is "none"
     tokens: list[int]
     terms: dict  # first, isrel, issup, isuse (None where absent)
     score: float
@@ -100,9 +101,11 @@ def lead(x):
 
 
 def look_up(passages: list[list[int]], question: list[int], said: list[int], k: int) -> list[int]:
-    """The test's retrieval: the numbers of k passages, which depend on the words of the question and what was said."""
-    first = sum(word for word in [*question, *said] if word < TINY.eos) % len(passages)
-    return [(first + i) % len(passages) for i in range(k)]
+    """The test's retrieval: the numbers of k passages, which depend on the words of the question and what was said; now
+    and then of fewer, or of none."""
+    total = sum(word for word in [*question, *said] if word < TINY.eos)
+    found = {5: 0, 6: k - 1}.get(total % 7, k)
+    return [(total + i) % len(passages) for i in range(found)]
 
 
 class Search:
@@ -158,11 +161,11 @@ class Search:
         self.margins.append(abs(ratio - s.threshold))
         return "retrieve" if ratio > s.threshold else "none"
 
-    def grow(self, parent: int | None, action: str, passage: int | None) -> int:
+    def grow(self, parent: int | None, action: str, passage: int | None, asked: bool = False) -> int:
         s, mother = self.s, self.nodes[parent] if parent is not None else None
         inline = list(mother.inline) if mother else []
         past = list(mother.past_text) if mother else []
-        if mother and (s.history == "text" or (action == "retrieve" and s.history == "segments")):
+        if mother and (s.history == "text" or (asked and s.history == "segments")):
             inline, past = [], [t for text in mother.texts for t in text]
         put_in = {"continue": [self.ids.continue_], "none": [self.ids.no_retrieval], "text": []}.get(action)
         if put_in is None:
@@ -172,7 +175,7 @@ class Search:
         written, rows = self.greedy(context, min(left, s.max_segment_tokens or left))
         tokens, goes_on = written, written[-1] in self.ids.retrieve
         if s.stop_at == "eos":
-            goes_on = action == "retrieve" and self.ids.retrieval in written
+            goes_on = asked and self.ids.retrieval in written
             tokens = written[: written.index(self.ids.retrieval) + 1] if goes_on else written
         before = mother.path_terms if mother else []
         inherited = next((t["isrel"] for t in reversed(before) if t["isrel"] is not None), None)
@@ -191,11 +194,11 @@ class Search:
         path_terms = [*before, terms]
         said = tokens[:-1] if goes_on else tokens
         plain = [t for t in said if t != self.ids.eos and t not in self.ids.all_13]
-        in_force = passage if action == "retrieve" else (mother.in_force if mother else None)
+        in_force = passage if asked else (mother.in_force if mother else None)
         has_text = any(t < self.ids.first and t != self.ids.eos for t in said)
         cites = in_force if terms["support"] in ("full", "partial") and has_text else None
         node = Node(
-            parent, action, tokens, terms, path_score(s, path_terms, ended), ended,
+            parent, action, asked, tokens, terms, path_score(s, path_terms, ended), ended,
             [*(mother.texts if mother else []), plain], inline + put_in + said, past, path_terms, used,
             in_force, cites, rows[len(tokens) - 1], depth,
         )  # fmt: skip
@@ -206,16 +209,20 @@ class Search:
         mother = self.nodes[parent] if parent is not None else None
         looked, up = 0, mother
         while up is not None:
-            looked, up = looked + (up.action == "retrieve"), None if up.parent is None else self.nodes[up.parent]
-        action = self.decide(logits, mother is not None and mother.in_force is not None, looked)
-        if mother and self.s.stop_at == "eos":
+            looked, up = looked + up.asked, None if up.parent is None else self.nodes[up.parent]
+        in_sight = mother is not None and mother.in_force is not None and self.s.history != "text"
+        action = self.decide(logits, in_sight, looked)
+        if mother and self.s.stop_at == "eos" and not (self.s.max_retrievals and looked >= self.s.max_retrievals):
             action = "retrieve"
         if not mother and self.s.probe_tokens and action == "retrieve":
             action = "retrieve" if self.ids.retrieval in self.greedy(self.prompt, self.s.probe_tokens)[0] else "none"
         if action != "retrieve":
             return [self.grow(parent, action, None)]
         said = mother.tokens if mother and self.s.requery else []
-        return [self.grow(parent, action, n) for n in self.look_up(self.passages, self.question, said, self.k)]
+        found = self.look_up(self.passages, self.question, said, self.k)
+        if not found:
+            return [self.grow(parent, "none", None, asked=True)]
+        return [self.grow(parent, action, n, asked=True) for n in found]
 
     def let_through(self, n: int) -> bool:
         node = self.nodes[n]

@@ -151,6 +151,15 @@ def test_a_passage_found_twice_is_used_once():
     assert "a passage that was found twice is used once" in doubled.notes and doubled.notes != single.notes
 
 
+def test_passages_keep_their_order_where_some_are_equal():
+    one, two = some_passages(2)
+    again = dataclasses.replace(one, id="p9")
+    asked = engine(tiny(1), max_depth=1)
+    result = asked.answer("w1 w2", passages=[one, two, again])
+    assert [result.passages[node.passage].id for node in result.tree] == [one.id, two.id]
+    assert result.notes[0] == "a passage that was found twice is used once"
+
+
 def test_a_cut_answer_says_so():
     notes = engine(tiny(1), retrieve="never", max_new_tokens=3).answer("w1 w2").notes
     assert notes == ("the answer was cut at decode.max_new_tokens",)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfrag_jax.decoding import options
+from selfrag_jax.decoding import options, search
 from selfrag_jax.decoding.engine import Request
 from selfrag_jax.decoding.options import option_of, tally
 from tests.decoding.test_engine import engine
@@ -10,6 +10,7 @@ from tests.decoding.tiny import tiny
 
 CITIES = {"A": "Muscat", "B": "Nizwa", "C": "New Muscat", "1": ""}
 TRUTH = {"true": "", "False": ""}
+LETTERS = dict.fromkeys("ABCD", "")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,18 @@ TRUTH = {"true": "", "False": ""}
         ("false", TRUTH, "False"),
         ("The claim is false", TRUTH, "False"),
         ("It is true, not false", TRUTH, None),
+        ("It is a dog.", LETTERS, None),  # an article is no vote
+        ("Muscat is a city.", LETTERS, None),
+        ("A better one than the others", LETTERS, None),
+        ("B is a better answer than the others", LETTERS, "B"),
+        ("I would say that option a is right, of all", LETTERS, "A"),
+        ("the choice (C) of many", LETTERS, "C"),
+        ("It has 1 side", {"1": "", "2": ""}, None),
+        (
+            "John B. Smith went to Nizwa by himself",
+            {"A": "Nizwa", "B": "Muscat"},
+            "A",
+        ),  # labels that stand for something
     ],
 )
 def test_option_of(text, known, option):
@@ -63,6 +76,20 @@ def test_candidates_vote(monkeypatch):
         "B": pytest.approx(scores[weaker[0]] + scores[weaker[1]]),
     }
     assert voted.segments == (max(weaker, key=scores.__getitem__),) and voted.text == texts[voted.segments[0]]
+
+
+def test_candidates_that_the_filters_drop_do_not_vote(monkeypatch):
+    """Whatever their scores: with all but one dropped, that one decides; with all dropped, the one that was kept."""
+    asked = engine(tiny(1), max_depth=1, beam=1)
+    plain = asked.answer("w1 w2")
+    texts, best = [candidate.text for candidate in plain.tree], plain.segments[0]
+    vote_of = {text: "A" if n == best else "B" for n, text in enumerate(texts)}
+    monkeypatch.setattr(options, "option_of", lambda text, known: vote_of[text])
+    for dropped in ({n for n in range(3) if n != best}, {0, 1, 2}):
+        monkeypatch.setattr(search, "passes", lambda step, config, dropped=dropped: step.node not in dropped)
+        (voted,) = asked.answer_batch([Request("w1 w2", options={"A": "", "B": ""})])
+        assert {c.node for c in voted.tree if c.filtered} == dropped
+        assert (voted.option, list(voted.options)) == ("A", ["A"])
 
 
 def test_nobody_names_an_option():

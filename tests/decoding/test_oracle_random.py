@@ -74,6 +74,7 @@ def compare(search: dict, count: Counter) -> None:
     count["compared"] += 1
     count["segments"] += len(wanted.nodes)
     count["deep"] += max(node.depth for node in wanted.nodes) > 1
+    count["empty"] += any(node.asked and node.action == "none" for node in wanted.nodes)
     count["filtered"] += any(not slow.let_through(n) for n in range(len(wanted.nodes)))
 
 
@@ -88,7 +89,7 @@ def run(examples: int) -> None:
     check()
     print(f"{dict(count)} of {examples} random searches; near-ties (margin < {NEAR_TIE}) are not compared")
     assert count["near-ties"] <= examples / 3 and count["compared"] >= examples / 2
-    assert count["deep"] and count["filtered"]
+    assert count["deep"] and count["filtered"] and count["empty"]
 
 
 def test_random_searches():

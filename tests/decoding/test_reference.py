@@ -10,6 +10,7 @@ from selfrag_jax.decoding import scoring
 from selfrag_jax.decoding.batch import Batch
 from selfrag_jax.decoding.model import Model
 from selfrag_jax.decoding.result import Result
+from selfrag_jax.decoding.state import Row
 from selfrag_jax.reflection import ReflectionIds
 from tests.decoding.test_engine import Recorder, engine
 from tests.decoding.test_scoring import segment
@@ -69,20 +70,22 @@ def test_passages_are_fixed_up_front():
 
 
 def test_no_passage_stays_in_the_prompt():
-    """With history="text" the prefix is the prompt and what was said, even where the evidence is to be continued."""
+    """With history="text" the prefix is the prompt and what was said, and there is no evidence to continue."""
     model = louder(tiny(1), {RETRIEVAL + 1: 2.5})
-    lengths: dict[str, list[tuple[int, int]]] = {"segments": [], "text": []}
-    for question, (history, found) in itertools.product(QUESTIONS, lengths.items()):
+    rows: dict[str, list[Row]] = {"segments": [], "text": []}
+    for question, (history, found) in itertools.product(QUESTIONS, rows.items()):
         config = engine(model, history=history, retrieve="threshold", threshold=0.01, min_group_mass=0.0).config
         batch = Batch(model, config, [model.tokenizer.encode_prompt(question)], 3)
         batch.advance([some_passages(3)])
         for row in batch.rows:
             said = [t for t in row.path.steps[0].trace.segment if t not in model.ids.array]
             assert row.base_length == len(batch.questions[0].prompt) + len(said)
-            if row.decision.action == "continue":
-                found.append((row.start_length, row.base_length))
-    assert lengths["segments"] and all(start > base for start, base in lengths["segments"])
-    assert lengths["text"] == [(base, base) for _, base in lengths["segments"]]
+        found += batch.rows
+    continued = [row for row in rows["segments"] if row.decision.action == "continue"]
+    assert continued and all(row.start_length > row.base_length for row in continued)
+    assert len(rows["text"]) == len(rows["segments"])
+    assert all(row.start_length == row.base_length for row in rows["text"])
+    assert not any(row.decision.action == "continue" for row in rows["text"])
 
 
 def test_the_probe_can_veto_retrieval():
