@@ -1,7 +1,7 @@
 """More ways to ask, for a training that is about wordings: whatever the words of a question, the answer is the same.
 
 They stand under the first template of the table that they add to (of `relations`, `questions`, `plain` or `rows`):
-those of the fourth training in `paraphrases.toml`, those that the fifth, sixth and seventh add in files of their own.
+those of the fourth training in `paraphrases.toml`, those that later ones add in files of their own.
 None is a held-out wording or nearly one. The corpus, the evaluation and the trainings before do not know of them.
 """
 
@@ -9,8 +9,10 @@ import functools
 import tomllib
 from importlib import resources
 
-_FILES = ("paraphrases.toml", "paraphrases_plain.toml", "paraphrases_weak.toml", "paraphrases_last.toml")
-FILES = {"varied": _FILES[:1], "varied_more": _FILES[:2], "varied_most": _FILES[:3], "varied_last": _FILES}
+_FILES = ("paraphrases.toml", "paraphrases_plain.toml", "paraphrases_weak.toml", "paraphrases_last.toml",
+          "paraphrases_facts.toml")  # fmt: skip
+NAMES = ("varied", "varied_more", "varied_most", "varied_last", "varied_facts")
+FILES = {name: _FILES[:count] for count, name in enumerate(NAMES, 1)}
 
 
 @functools.cache

@@ -35,6 +35,14 @@ WORDINGS_MIX = {
 PLAIN_MIX = {
     "short": 40, "boolean": 13, "options": 12, "both": 5, "long": 8, "verify": 20, "note": 2, "practice": 150,
 }  # fmt: skip
+# And for an eighth: questions in still more wordings, above all for the facts that were still missed in unseen ones.
+FACTS_MIX = {
+    "short": 90, "boolean": 18, "options": 18, "both": 10, "long": 8, "verify": 20, "note": 2, "practice": 80,
+}  # fmt: skip
+ASKED_MORE = {
+    "currency_code": 6.0, "symbol": 4.0, "nearest_airport": 4.0, "period": 3.0, "city_currency": 3.0, "group": 2.0,
+    "block": 2.0, "iata": 2.0, "icao": 2.0, "airport_city": 1.5, "demonym": 1.5, "region": 1.5,
+}  # fmt: skip
 HARD_MISSES = {"value": 50, "same": 25, "similar": 12, "kind": 10, "other": 3}  # as `world.MISS_MIX`
 FIELDS_MISSES = {"value": 25, "same": 40, "similar": 17, "kind": 13, "other": 5}
 # How often a row without a contrast is followed by its twin: the same question, a passage that misses, `[Irrelevant]`.
@@ -59,6 +67,7 @@ class Recipe:
     sheets: float = 0.0  # how often a passage is shown as a fact sheet
     unasked: int = 0  # up to how many fields that nothing asks for such a sheet has
     emphasis: Mapping[str, float] = dataclasses.field(default_factory=dict)  # plain kinds practised more, by how much
+    relations: Mapping[str, float] = dataclasses.field(default_factory=dict)  # short questions asked more, by how much
     asked: Wording = "train"  # with its paraphrases: these ask as often as the others, now and then in a frame
 
 
@@ -72,5 +81,8 @@ RECIPES = {
     "demo_plain": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_more"),
     "demo_weak": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_most", emphasis=practice.WEAK),
     "demo_last": dataclasses.replace(_LATER, mix=PLAIN_MIX, asked="varied_last", emphasis=practice.LAST),
+    "demo_facts": dataclasses.replace(
+        _LATER, mix=FACTS_MIX, relations=ASKED_MORE, asked="varied_facts", emphasis=practice.LAST
+    ),
 }
 SEEDS = {name: seed for seed, name in enumerate(RECIPES)}  # of the rows of each training, as its config says

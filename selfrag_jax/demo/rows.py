@@ -165,7 +165,7 @@ class RowMaker:
         return [row, Made(row.instruction, f"{self._fenced(missing)}{IRRELEVANT}{lack}{ISUSE[0]}", "irrelevant")]
 
     def short(self) -> Drawn:
-        entity, relation, p = self.world.draw(self.rng)
+        entity, relation, p = self.world.draw(self.rng, self.recipe.relations)
         question = short_question(entity, relation, self.rng, self.asked)
         return self._with_twin("short", self._answered(question, p), entity, (relation,), _not_given(entity, relation))
 

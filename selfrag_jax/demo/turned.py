@@ -17,7 +17,7 @@ from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation.metrics import words
 from selfrag_jax.reflection import NO_RETRIEVAL
 
-MOST: Wording = "varied_last"  # the wording with every paraphrase
+MOST: Wording = "varied_facts"  # the wording with every paraphrase
 Pair = frozenset[str]  # the words of a filling and of its answer
 
 

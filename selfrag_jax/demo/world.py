@@ -4,6 +4,7 @@ import functools
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from selfrag_jax.demo.distractors import similar_entities
@@ -57,10 +58,10 @@ class World:
             if len(owned) > 1:
                 self.rich[mine[key].kind].append(mine[key])
 
-    def draw(self, rng: random.Random) -> tuple[Entity, str, Passage]:
-        """An entity, one of its relations, and the passage that states it."""
+    def draw(self, rng: random.Random, more: Mapping[str, float] = MappingProxyType({})) -> tuple[Entity, str, Passage]:
+        """An entity, one of its relations, and the passage that states it. `more`: how much more often some are drawn."""
         relations = self.relations[pick(ENTITY_MIX, rng)]
-        relation = rng.choices(relations, [RELATION_WEIGHT.get(r, 1.0) for r in relations])[0]
+        relation = rng.choices(relations, [RELATION_WEIGHT.get(r, 1.0) * more.get(r, 1.0) for r in relations])[0]
         entity, found = rng.choice(self.by_relation[relation])
         return entity, relation, found
 

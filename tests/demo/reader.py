@@ -70,7 +70,7 @@ def by_name() -> dict[str, list[Entity]]:
 
 def every(forms: tuple[str, ...]) -> tuple[str, ...]:
     """The ways of a table and their paraphrases."""
-    return (*forms, *paraphrases("varied_last").get(forms[0], ()))
+    return (*forms, *paraphrases("varied_facts").get(forms[0], ()))
 
 
 def unframed(instruction: str) -> str:

@@ -179,7 +179,7 @@ def test_a_twin_follows_its_row(rows, corpus, recipe):
     table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
     assert len(twins) > sum(not row["dataset_name"].startswith(ALONE) for row in rows) / 6
-    mostly_practice = recipe in ("demo_plain", "demo_weak", "demo_last")  # which has no twins
+    mostly_practice = recipe in ("demo_plain", "demo_weak", "demo_last", "demo_facts")  # which has no twins
     assert len(twins) > len(rows) / 10 or mostly_practice
     same_entity = 0
     for row, twin in twins:
@@ -293,7 +293,7 @@ def test_nothing_held_out_of_a_plain_kind_is_trained(rows):
     forms = [(k, f) for k in plain.kinds() for f, _ in k.fillings if plain.filling_held_out(k, f)]
     assert len(forms) > 200
     for kind, filling in forms:
-        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", "varied_last")):
+        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", "varied_facts")):
             instruction = wording.format(f=filling)
             assert instruction[0].upper() + instruction[1:] not in asked
 
@@ -322,7 +322,7 @@ def test_practice_answers_are_right(rows, recipe):
     def filling(key: str, asked: str) -> str:
         """What the instruction, in some wording of the kind, is about."""
         kind = next(kind for kind in plain.kinds() if kind.key == key)
-        ways = wordings(kind.wordings, "ask", "varied_last")
+        ways = wordings(kind.wordings, "ask", "varied_facts")
         found = {m[1] for way in ways if (m := re.fullmatch(re.escape(way).replace(r"\{f\}", "(.+?)", 1), asked, re.I))}
         assert found, (key, asked)
         return min(found, key=len)  # "{f}: even or odd?" takes "Parity of 7: even or odd?" for its own too
