@@ -12,5 +12,5 @@ def get_config() -> Config:
     config.model.adapter = "runs/demo_generator_last/adapter"
     config.data.rows = "demo_facts"
     config.train.steps = 200
-    config.train.blend = 0.7
+    config.train.blend = 0.55
     return config

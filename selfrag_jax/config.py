@@ -142,7 +142,7 @@ class TrainConfig:
 class EvaluateConfig:
     """How much `evaluate` asks and reads."""
 
-    seed: int = 7  # of the questions and labelled rows; the demo's recipe was found on those of seeds 0 to 2
+    seed: int = 8  # of the questions and labelled rows; the demo's recipe was found on those of seeds 0 to 2 and 7
     per_kind: int = 300  # questions of each kind
     labelled: int = 600  # labelled rows for each of IsRel and IsSup
     popqa: str = ""  # a file of PopQA questions about capitals with `factbook_passage`; "" for none

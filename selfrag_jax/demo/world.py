@@ -59,7 +59,7 @@ class World:
                 self.rich[mine[key].kind].append(mine[key])
 
     def draw(self, rng: random.Random, more: Mapping[str, float] = MappingProxyType({})) -> tuple[Entity, str, Passage]:
-        """An entity, one of its relations, and the passage that states it. `more`: how much more often some are drawn."""
+        """An entity, one of its relations, and the passage that states it. `more`: relations drawn so much more."""
         relations = self.relations[pick(ENTITY_MIX, rng)]
         relation = rng.choices(relations, [RELATION_WEIGHT.get(r, 1.0) * more.get(r, 1.0) for r in relations])[0]
         entity, found = rng.choice(self.by_relation[relation])
