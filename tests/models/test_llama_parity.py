@@ -13,6 +13,8 @@ from selfrag_jax.models import llama, weights
 from selfrag_jax.paths import resolve
 from selfrag_jax.tokenizer import Tokenizer
 
+INT8_TIE = 0.2  # logits, whose largest is 38
+
 
 @pytest.fixture(scope="module")
 def golden():
@@ -71,15 +73,26 @@ def test_smollm2_equals_hugging_face(smollm2):
     assert (used[rows, golden["argmax"]] >= peak - TOLERANCE * largest).all()
 
 
-@pytest.mark.parametrize(("dynamic", "bound", "agreement"), [(False, 0.05, 0.9), (True, 0.2, 0.75)])
+@pytest.mark.parametrize(("dynamic", "bound", "agreement"), [(False, 0.05, 0.9), (True, 0.2, 0.8)])
 def test_smollm2_in_int8_is_close(smollm2, dynamic, bound, agreement):
-    """Of 47 positions; near-ties fall one way or the other by the processor's last bits (37 to 38 with `dynamic`)."""
+    """Near-ties of the float32 model fall one way or the other with a processor's last bits: they are counted apart,
+    and what is chosen instead is never far behind.
+    """
     config, params = smollm2
     golden = np.load(GOLDEN / "llama_smollm2.npz")
+    read = jax.jit(llama.causal_lm, static_argnums=1)
+    plain = np.asarray(read(params, config, jnp.asarray(golden["tokens"])))
     quantized = weights.quantize(params, config, "int8", dynamic=dynamic)
-    logits = np.asarray(jax.jit(llama.causal_lm, static_argnums=1)(quantized, config, jnp.asarray(golden["tokens"])))
-    assert np.abs(logits[:, golden["ids"]] - golden["logits"]).max() / float(golden["largest"]) < bound
-    assert (logits.argmax(-1) == golden["argmax"]).mean() > agreement
+    logits = np.asarray(read(quantized, config, jnp.asarray(golden["tokens"])))
+    largest = float(golden["largest"])
+    assert np.abs(logits[:, golden["ids"]] - golden["logits"]).max() / largest < bound
+    second, first = np.sort(plain, axis=-1)[:, -2:].T
+    decided = first - second >= INT8_TIE
+    print(f"{(~decided).sum()} of {len(decided)} positions are near-ties (< {INT8_TIE})")
+    assert decided.mean() > 2 / 3
+    assert (logits.argmax(-1) == golden["argmax"])[decided].mean() > agreement
+    behind = first - plain[np.arange(len(plain)), logits.argmax(-1)]
+    assert behind.max() / largest < bound / 4
 
 
 def test_smollm2_knows_the_capital_of_france(smollm2):
