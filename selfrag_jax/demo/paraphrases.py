@@ -8,11 +8,13 @@ None is a held-out wording or nearly one. The corpus, the evaluation and the tra
 import functools
 import tomllib
 from importlib import resources
+from typing import Literal
 
 _FILES = ("paraphrases.toml", "paraphrases_plain.toml", "paraphrases_weak.toml", "paraphrases_last.toml",
           "paraphrases_facts.toml")  # fmt: skip
 NAMES = ("varied", "varied_more", "varied_most", "varied_last", "varied_facts")
 FILES = {name: _FILES[:count] for count, name in enumerate(NAMES, 1)}
+EVERY: Literal["varied_facts"] = "varied_facts"  # the last name: all of them
 
 
 @functools.cache

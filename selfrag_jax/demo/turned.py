@@ -9,15 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfrag_jax.demo import practice
-from selfrag_jax.demo.paraphrases import FRAMES, paraphrases
-from selfrag_jax.demo.passages import Wording
+from selfrag_jax.demo.paraphrases import EVERY, FRAMES, paraphrases
 from selfrag_jax.demo.plain import kinds
 from selfrag_jax.demo.recipes import SEEDS
 from selfrag_jax.demo.rows import training_rows
 from selfrag_jax.evaluation.metrics import words
 from selfrag_jax.reflection import NO_RETRIEVAL
 
-MOST: Wording = "varied_facts"  # the wording with every paraphrase
 Pair = frozenset[str]  # the words of a filling and of its answer
 
 
@@ -43,7 +41,7 @@ def _readings() -> tuple[tuple[str, str, dict[str, str]], ...]:
     found = []
     for kind in kinds():
         answers = dict((*kind.fillings, *practice.more().get(kind.key, ())))
-        for wording in (*kind.wordings, *paraphrases(MOST).get(kind.wordings[0], ())):
+        for wording in (*kind.wordings, *paraphrases(EVERY).get(kind.wordings[0], ())):
             before, _, after = wording.lower().partition("{f}")
             found.append((before, after, answers))
     return tuple(found)

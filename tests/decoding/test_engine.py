@@ -163,6 +163,8 @@ def test_passages_keep_their_order_where_some_are_equal():
 def test_a_cut_answer_says_so():
     notes = engine(tiny(1), retrieve="never", max_new_tokens=3).answer("w1 w2").notes
     assert notes == ("the answer was cut at decode.max_new_tokens",)
+    notes = engine(tiny(1), retrieve="never", max_segment_tokens=3).answer("w1 w2").notes
+    assert notes == ("the answer was cut at decode.max_segment_tokens",)
 
 
 def test_an_answer_is_the_same_again():

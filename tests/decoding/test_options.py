@@ -38,11 +38,7 @@ LETTERS = dict.fromkeys("ABCD", "")
         ("I would say that option a is right, of all", LETTERS, "A"),
         ("the choice (C) of many", LETTERS, "C"),
         ("It has 1 side", {"1": "", "2": ""}, None),
-        (
-            "John B. Smith went to Nizwa by himself",
-            {"A": "Nizwa", "B": "Muscat"},
-            "A",
-        ),  # labels that stand for something
+        ("John B. Smith went to Nizwa", {"A": "Nizwa", "B": "Muscat"}, "A"),  # an initial is no vote where words are
     ],
 )
 def test_option_of(text, known, option):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfrag_jax.demo.recipes import SEEDS
+from selfrag_jax.demo.recipes import RECIPES, SEEDS
 from selfrag_jax.demo.rows import ROWS, training_rows
 
 
@@ -21,5 +21,5 @@ def rows(recipe) -> list[dict[str, str]]:
 @pytest.fixture(scope="session")
 def longer(recipe, rows) -> list[dict[str, str]]:
     """The same rows, and as many again of the recipes that are mostly practice: some kinds are rare in them."""
-    rare = recipe in ("demo_wordings", "demo_plain", "demo_weak", "demo_last", "demo_facts")
+    rare = RECIPES[recipe].asked != "train"
     return list(training_rows(SEEDS[recipe], 2 * ROWS, recipe)) if rare else rows

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from selfrag_jax.demo.entity import Entity
 from selfrag_jax.demo.facts import entities
-from selfrag_jax.demo.paraphrases import FRAMES, paraphrases
+from selfrag_jax.demo.paraphrases import EVERY, FRAMES, paraphrases
 from selfrag_jax.demo.questions import ASK_NOUN, CHOOSE, TRUE_FALSE, label
 from selfrag_jax.demo.relations import AIRPORT, CITY, COUNTRY, ELEMENT, Relation
 from selfrag_jax.demo.rows import VERIFY
@@ -70,7 +70,7 @@ def by_name() -> dict[str, list[Entity]]:
 
 def every(forms: tuple[str, ...]) -> tuple[str, ...]:
     """The ways of a table and their paraphrases."""
-    return (*forms, *paraphrases("varied_facts").get(forms[0], ()))
+    return (*forms, *paraphrases(EVERY).get(forms[0], ()))
 
 
 def unframed(instruction: str) -> str:

@@ -7,7 +7,7 @@ from string import Formatter
 import pytest
 
 from selfrag_jax.demo import plain, questions, rows
-from selfrag_jax.demo.paraphrases import FILES, FRAMED, FRAMES, paraphrases
+from selfrag_jax.demo.paraphrases import EVERY, FILES, FRAMED, FRAMES, paraphrases
 from selfrag_jax.demo.passages import wordings
 from selfrag_jax.demo.relations import RELATIONS
 from selfrag_jax.demo.rows import training_rows
@@ -30,13 +30,14 @@ def bigrams(template: str) -> set[tuple[str, str]]:
 
 
 def test_every_table_has_some_and_nothing_else_does():
-    assert {table[0] for table in TABLES} == set(paraphrases()) == set(paraphrases("varied_facts"))
+    assert {table[0] for table in TABLES} == set(paraphrases()) == set(paraphrases(EVERY))
     assert min(map(len, paraphrases().values())) >= 3
+    assert list(FILES)[-1] == EVERY and FILES[EVERY] == max(FILES.values(), key=len)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table[0][:40])
 def test_they_fit_and_none_is_a_held_out_wording(table):
-    more = paraphrases("varied_facts")[table[0]]
+    more = paraphrases(EVERY)[table[0]]
     assert len({*more, *table}) == len(more) + len(table), "no wording twice"
     for template in more:
         assert blanks(template) == blanks(table[0]), template
@@ -50,7 +51,7 @@ def test_they_fit_and_none_is_a_held_out_wording(table):
 
 def test_no_paraphrase_is_a_held_out_wording_of_any_table():
     held_out = {wording for table in TABLES for wording in wordings(table, "ask", "heldout")}
-    assert not held_out & {template for more in paraphrases("varied_facts").values() for template in more}
+    assert not held_out & {template for more in paraphrases(EVERY).values() for template in more}
 
 
 def test_frames_change_nothing_behind_them():

@@ -12,6 +12,7 @@ from selfrag_jax import reflection
 from selfrag_jax.data.datasets import DEMO
 from selfrag_jax.demo import plain, practice, questions
 from selfrag_jax.demo.facts import entities
+from selfrag_jax.demo.paraphrases import EVERY
 from selfrag_jax.demo.passages import WORDINGS, passages, wordings
 from selfrag_jax.demo.recipes import RECIPES, SEEDS
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
@@ -35,7 +36,6 @@ def corpus():
 
 
 ALONE = ("demo_plain", "demo_practice")  # kinds of rows without twins and contrasts
-CONTRASTED = ("demo_boolean", "demo_options", "demo_verify", "demo_note")  # kinds that have contrasts
 VERDICT = re.compile(r", so (?:this is (true|false)|the answer is ([A-D]))\.$")
 
 
@@ -180,8 +180,9 @@ def test_a_twin_follows_its_row(rows, corpus, recipe):
     table = {e.key: e for e in entities()}
     twins = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_irrelevant")]
     assert len(twins) > sum(not row["dataset_name"].startswith(ALONE) for row in rows) / 6
-    mostly_practice = recipe in ("demo_plain", "demo_weak", "demo_last", "demo_facts")  # which has no twins
-    assert len(twins) > len(rows) / 10 or mostly_practice
+    mix = RECIPES[recipe].mix
+    mostly_practice = mix.get("practice", 0) > sum(mix.values()) / 2  # which has no twins
+    assert len(twins) > len(rows) / (20 if mostly_practice else 10)
     same_entity = 0
     for row, twin in twins:
         assert twin["dataset_name"] == row["dataset_name"] + "_irrelevant"
@@ -198,10 +199,12 @@ def test_a_twin_follows_its_row(rows, corpus, recipe):
     assert same_entity > len(twins) / 20
 
 
-def test_a_contrast_follows_its_row(rows):
+def test_a_contrast_follows_its_row(rows, recipe):
     """The same passage and the same words but for one value, or options in another order, and another verdict."""
     contrasts = [(a, b) for a, b in itertools.pairwise(rows) if b["dataset_name"].endswith("_contrast")]
-    assert len(contrasts) > sum(row["dataset_name"].startswith(CONTRASTED) for row in rows) / 4
+    kinds = Counter(row["dataset_name"] for row in rows)
+    for kind, wanted in {**RECIPES[recipe].contrasts, "note": 1.0}.items():  # as often as the recipe says
+        assert kinds[f"demo_{kind}_contrast"] / kinds[f"demo_{kind}"] == pytest.approx(wanted, abs=0.07), kind
     for row, other in contrasts:
         assert other["dataset_name"] == row["dataset_name"] + "_contrast"
         assert [r["id"].partition("#")[2] for r in (row, other)] == ["0", "1"]
@@ -294,7 +297,7 @@ def test_nothing_held_out_of_a_plain_kind_is_trained(rows):
     forms = [(k, f) for k in plain.kinds() for f, _ in k.fillings if plain.filling_held_out(k, f)]
     assert len(forms) > 200
     for kind, filling in forms:
-        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", "varied_facts")):
+        for wording in (*kind.wordings, *wordings(kind.wordings, "ask", EVERY)):
             instruction = wording.format(f=filling)
             assert instruction[0].upper() + instruction[1:] not in asked
 
@@ -323,7 +326,7 @@ def test_practice_answers_are_right(rows, recipe):
     def filling(key: str, asked: str) -> str:
         """What the instruction, in some wording of the kind, is about."""
         kind = next(kind for kind in plain.kinds() if kind.key == key)
-        ways = wordings(kind.wordings, "ask", "varied_facts")
+        ways = wordings(kind.wordings, "ask", EVERY)
         found = {m[1] for way in ways if (m := re.fullmatch(re.escape(way).replace(r"\{f\}", "(.+?)", 1), asked, re.I))}
         assert found, (key, asked)
         return min(found, key=len)  # "{f}: even or odd?" takes "Parity of 7: even or odd?" for its own too
