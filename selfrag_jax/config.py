@@ -15,7 +15,7 @@ class ModelConfig:
 
     path: str = ""  # a Hugging Face directory or a .gguf file
     adapter: str = ""  # a directory with adapter.safetensors and adapter.json (training goes on from it); "" for none
-    weights: str = "f32"  # f32 | bf16 | int8 (per output channel; decoding only)
+    weights: str = "f32"  # f32 | bf16 | int8 (per output channel) | int8_dynamic (activations too, per token); decoding only
     vocab_multiple: int = 128  # vocabulary rows are padded to a multiple of this, and the padding is masked
 
 

@@ -14,7 +14,7 @@ from selfrag_jax.config import Config
 from selfrag_jax.errors import UserError
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "model.weights": ("f32", "bf16", "int8"),
+    "model.weights": ("f32", "bf16", "int8", "int8_dynamic"),
     "retrieval.searcher": ("auto", "scann", "exact"),
     "decode.retrieve": ("threshold", "token", "always", "never"),
     "decode.threshold_over": ("two", "three"),

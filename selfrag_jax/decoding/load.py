@@ -33,12 +33,12 @@ def load_model(config: ModelConfig) -> tuple[Params, LlamaConfig, Tokenizer]:
         adapter, meta = lora.load_adapter(directory)
         lora.check_fits(meta, params, model_config, str(path), tokenizer.vocabulary.special)
         params = lora.merge(params, adapter, meta, in_place=True)
-    if config.weights == "int8":
-        params = weights.quantize(params, model_config, "int8")
+    if config.weights in ("int8", "int8_dynamic"):
+        params = weights.quantize(params, model_config, "int8", dynamic=config.weights == "int8_dynamic")
     elif config.weights == "bf16":
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf).astype(jnp.bfloat16), params)
     elif config.weights != "f32":
-        raise UserError(f"model.weights={config.weights!r} is not known; expected f32, bf16 or int8")
+        raise UserError(f"model.weights={config.weights!r} is not known; expected f32, bf16, int8 or int8_dynamic")
     return params, model_config, tokenizer
 
 
