@@ -134,6 +134,12 @@ class Result:
     version: int = VERSION
     timings: dict[str, float] = dataclasses.field(default_factory=dict)  # seconds; of the whole call
 
+    def __str__(self) -> str:
+        """For people: what `decode.py` prints."""
+        from selfrag_jax.decoding.render import render  # which is about this module
+
+        return render(self)
+
     def to_dict(self, *, timings: bool = False) -> dict[str, Any]:
         """Plain dictionaries and lists; without the timings unless asked, so that it is reproducible."""
         plain = dataclasses.asdict(self)
