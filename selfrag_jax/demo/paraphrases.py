@@ -11,10 +11,10 @@ from importlib import resources
 from typing import Literal
 
 _FILES = ("paraphrases.toml", "paraphrases_plain.toml", "paraphrases_weak.toml", "paraphrases_last.toml",
-          "paraphrases_facts.toml")  # fmt: skip
-NAMES = ("varied", "varied_more", "varied_most", "varied_last", "varied_facts")
+          "paraphrases_facts.toml", "paraphrases_claims.toml")  # fmt: skip
+NAMES = ("varied", "varied_more", "varied_most", "varied_last", "varied_facts", "varied_claims")
 FILES = {name: _FILES[:count] for count, name in enumerate(NAMES, 1)}
-EVERY: Literal["varied_facts"] = "varied_facts"  # the last name: all of them
+EVERY: Literal["varied_claims"] = "varied_claims"  # the last name: all of them
 
 
 @functools.cache

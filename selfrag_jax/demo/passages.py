@@ -16,7 +16,8 @@ from selfrag_jax.demo.paraphrases import paraphrases
 from selfrag_jax.demo.relations import HELD_OUT_WORDINGS, RELATIONS
 
 # "varied" and the like, of questions only: those of training and their paraphrases.
-Wording = Literal["train", "heldout", "varied", "varied_more", "varied_most", "varied_last", "varied_facts"]
+Wording = Literal["train", "heldout", "varied", "varied_more", "varied_most", "varied_last", "varied_facts",
+                  "varied_claims"]  # fmt: skip
 WORDINGS: tuple[Wording, ...] = ("train", "heldout")
 
 # Facts that are only told right after the fact they refer back to ("That airport is 12 kilometres away").

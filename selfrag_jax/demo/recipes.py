@@ -39,6 +39,10 @@ PLAIN_MIX = {
 FACTS_MIX = {
     "short": 90, "boolean": 18, "options": 18, "both": 10, "long": 8, "verify": 20, "note": 2, "practice": 80,
 }  # fmt: skip
+# And for a ninth: claims, and questions for more than one fact, in still more wordings.
+CLAIMS_MIX = {
+    "short": 50, "boolean": 60, "options": 20, "both": 26, "long": 14, "verify": 22, "note": 2, "practice": 80,
+}  # fmt: skip
 ASKED_MORE = {
     "currency_code": 6.0, "symbol": 4.0, "nearest_airport": 4.0, "period": 3.0, "city_currency": 3.0, "group": 2.0,
     "block": 2.0, "iata": 2.0, "icao": 2.0, "airport_city": 1.5, "demonym": 1.5, "region": 1.5,
@@ -84,5 +88,6 @@ RECIPES = {
     "demo_facts": dataclasses.replace(
         _LATER, mix=FACTS_MIX, relations=ASKED_MORE, asked="varied_facts", emphasis=practice.LAST
     ),
+    "demo_claims": dataclasses.replace(_LATER, mix=CLAIMS_MIX, asked="varied_claims", emphasis=practice.LAST),
 }
 SEEDS = {name: seed for seed, name in enumerate(RECIPES)}  # of the rows of each training, as its config says
