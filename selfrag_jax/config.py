@@ -15,7 +15,7 @@ class ModelConfig:
 
     path: str = ""  # a Hugging Face directory or a .gguf file
     adapter: str = ""  # a directory with adapter.safetensors and adapter.json (training goes on from it); "" for none
-    weights: str = "f32"  # f32 | bf16 | int8 (per output channel) | int8_dynamic (activations too, per token); decoding only
+    weights: str = "f32"  # f32 | bf16 | int8 (per channel) | int8_dynamic (activations too, per token); decoding only
     vocab_multiple: int = 128  # vocabulary rows are padded to a multiple of this, and the padding is masked
 
 
@@ -142,7 +142,7 @@ class TrainConfig:
 class EvaluateConfig:
     """How much `evaluate` asks and reads."""
 
-    seed: int = 8  # of the questions and labelled rows; the demo's recipe was found on those of seeds 0 to 2 and 7
+    seed: int = 9  # of the questions and labelled rows; the demo's recipe was found on those of seeds 0 to 2, 7 and 8
     per_kind: int = 300  # questions of each kind
     labelled: int = 600  # labelled rows for each of IsRel and IsSup
     popqa: str = ""  # a file of PopQA questions about capitals with `factbook_passage`; "" for none
