@@ -71,13 +71,11 @@ def make_variant(params, config: LlamaConfig, precision: str, candidates: int, l
     lengths = jnp.full((1, candidates), BUCKET - 6, jnp.int32)
     valid = jnp.ones((1, candidates), bool)
     never = generate.Control(jnp.arange(13, dtype=jnp.int32), jnp.full(4, -1, jnp.int32))
-    static = {"config": config, "bucket": BUCKET, "order": layout}
+    static = {"config": config, "bucket": BUCKET, "max_new": MAX_NEW, "order": layout}
 
     def arguments(steps: int):
         # The first token comes from the prefill, so a budget of n tokens is n - 1 steps.
-        budget = jnp.full((1, candidates), steps + 1, jnp.int32)
-        progress = generate.begin(params, last, valid, budget, never, config=config, max_new=MAX_NEW)
-        return (params, prefix, progress, lengths, budget, jnp.int32(0), never, *caches)
+        return (params, prefix, last, lengths, valid, jnp.full((1, candidates), steps + 1, jnp.int32), never, *caches)
 
     compiled = generate.decode.lower(*arguments(1), **static).compile()
 
@@ -86,7 +84,7 @@ def make_variant(params, config: LlamaConfig, precision: str, candidates: int, l
         began = time.perf_counter()
         out = jax.block_until_ready(compiled(*given))
         seconds = time.perf_counter() - began
-        caches[:] = out[1:]
+        caches[:] = out[2:]
         return seconds
 
     weight_bytes = sum(leaf.nbytes for leaf in jax.tree.leaves(params))

@@ -183,13 +183,14 @@ class Batch:
         last, k, v = self._timed(
             "prefill", lambda: generate.prefill(model.params, prefix, tokens, lengths, k, v, config=model.config)
         )
-        out, counts = self._timed(
+        readout, counts, _, _ = self._timed(
             "decode",
-            lambda: generate.greedy(
+            lambda: generate.decode(
                 model.params, prefix, last, lengths, valid, budget, self._control, k, v,
                 config=model.config, bucket=bucket, max_new=max_new,
             ),
         )  # fmt: skip
+        out, counts = jax.device_get((readout, counts))
         return [
             [
                 self._trace(out, (place, n), int(counts[place, n]), number, budgets[number])

@@ -22,11 +22,3 @@ def rows(needed: int) -> int:
     """Rows in one call: a power of two, or half as many again. Padding rows are computed like the others."""
     whole = 1 << (max(needed, 1) - 1).bit_length()
     return whole * 3 // 4 if whole > 2 and needed <= whole * 3 // 4 else whole
-
-
-def narrower(width: int) -> int:
-    """Of a row's candidates in the loop, how many may be left when it goes on with those alone; 0: never with fewer.
-
-    The largest power of two that is at most half: fewer shapes to compile than any number would give.
-    """
-    return 1 << (width // 2).bit_length() - 1 if width > 1 else 0

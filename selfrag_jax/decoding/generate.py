@@ -1,9 +1,9 @@
 """What runs on the device: reading tokens onto prefixes, reading passages against them, and the greedy loop.
 
-`greedy` runs `begin`, `decode` and `narrow`; these, `extend` and `prefill` are jitted, and every shape is a bucket
-(`buckets.py`). Only the model step is mapped over candidates and rows; the loop around it is one `while_loop`, because
-a mapped loop would select over the whole cache at every step. From every position a few numbers leave the device: the
-greedy token, its log-probability, the 13 reflection logits and the log-normaliser.
+`extend`, `prefill` and `decode` are jitted; every shape is a bucket (`buckets.py`). Only the model step is mapped over
+candidates and rows; the loop around it is one `while_loop`, because a mapped loop would select over the whole cache
+at every step. From every position a few numbers leave the device: the greedy token, its log-probability, the 13
+reflection logits and the log-normaliser.
 
 Shape letters: R rows, N candidates, T tokens, P passage bucket, M new tokens, D model, V vocabulary.
 """
@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from selfrag_jax.decoding import buckets, cache
+from selfrag_jax.decoding import cache
 from selfrag_jax.decoding.cache import PREFIX_ORDER, SUFFIX_ORDER, Prefix
 from selfrag_jax.models import llama
 from selfrag_jax.models.llama_config import LlamaConfig
@@ -144,62 +144,36 @@ def prefill(
     )
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """Where the greedy loop stands: what it would need to go on, but for the caches."""
-
-    step: Any  # int32: the index of the next token, common to all candidates
-    running_RN: Any  # bool: whether the candidate has another token to come
-    kept: Readout  # [R, N, M]; what lies beyond a candidate's count means nothing
-    count_RN: Any  # int32: its tokens so far, the closing one included
-
-
-def _running(new: Readout, t, count_RN, budget_RN, ids: Control):
-    """Which candidates go on after their t-th token: those that had one, if it closes nothing and is not the last."""
-    stopped = jnp.any(new.token[..., None] == ids.stop_4, axis=-1)
-    return (count_RN == t + 1) & ~stopped & (t + 1 < budget_RN)
-
-
-def _put(kept: Readout, new: Readout, t) -> Readout:
-    return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x, t, 2), kept, new)
-
-
-@functools.partial(jax.jit, static_argnames=("config", "max_new"))
-def begin(
-    params: Params, last_RND: jax.Array, valid_RN, budget_RN, ids: Control, *, config: LlamaConfig, max_new: int
-) -> Progress:
-    """The first token of every candidate, from the hidden states of `prefill`; padding is taken as ended."""
-    first = jax.vmap(jax.vmap(lambda x_D: _read_out(params, config, x_D, ids)))(last_RND)
-    kept = jax.tree.map(lambda x: jnp.zeros((*x.shape[:2], max_new, *x.shape[2:]), x.dtype), first)
-    count_RN = jnp.where(valid_RN, 1, 0).astype(jnp.int32)
-    return Progress(jnp.int32(1), _running(first, 0, count_RN, budget_RN, ids), _put(kept, first, 0), count_RN)
-
-
-@functools.partial(jax.jit, static_argnames=("config", "bucket", "order"), donate_argnames=("k_cache", "v_cache"))
+@functools.partial(
+    jax.jit, static_argnames=("config", "bucket", "max_new", "order"), donate_argnames=("k_cache", "v_cache")
+)
 def decode(
     params: Params,
     prefix: Prefix,
-    progress: Progress,
+    last_RND: jax.Array,
     suffix_len_RN,
+    valid_RN,
     budget_RN,
-    until,
     ids: Control,
     k_cache: jax.Array,
     v_cache: jax.Array,
     *,
     config: LlamaConfig,
     bucket: int,
+    max_new: int,
     order: str = SUFFIX_ORDER,
-) -> tuple[Progress, jax.Array, jax.Array]:
-    """Greedy tokens for every candidate that is running, until no row has more than `until` of them.
-
-    A candidate runs until it has ended: a Retrieve token, the end of sequence, or its budget.
+) -> tuple[Readout, jax.Array, jax.Array, jax.Array]:
+    """Greedy tokens for every candidate, until each has ended: a Retrieve token, the end of sequence, or its budget.
 
     Args:
-        progress, k_cache, v_cache: from `begin` and `prefill`, or from a call before; the caches are donated.
-        budget_RN: int32, 1 … M.
-        bucket: P; the caches hold P + M positions.
+        last_RND, k_cache, v_cache: from `prefill`; the caches are donated.
+        valid_RN: False for padding, which is taken as ended from the start.
+        budget_RN: int32, 1 … max_new.
+        bucket, max_new: P and M; the caches hold P + M positions.
+
+    Returns:
+        The readout [R, N, M] of every position, the number of tokens [R, N] (the closing one included; what lies
+        beyond in the readout means nothing), and the caches.
     """
     read_out = jax.vmap(jax.vmap(lambda params, x_D: _read_out(params, config, x_D, ids), (None, 0)), (None, 0))
 
@@ -217,85 +191,31 @@ def decode(
     )
     step = jax.vmap(step, in_axes=(None, 0, 0, 0, 0, 0, None, row_axis, row_axis), out_axes=(0, row_axis, row_axis))
 
+    def put(kept, new, t):
+        return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x, t, 2), kept, new)
+
+    def running(new, t, counts_RN):
+        stopped = jnp.any(new.token[..., None] == ids.stop_4, axis=-1)
+        return (counts_RN == t + 1) & ~stopped & (t + 1 < budget_RN)
+
     def body(carry):
-        now, k, v = carry
-        t = now.step
-        tokens_RN = jax.lax.dynamic_index_in_dim(now.kept.token, t - 1, 2, keepdims=False)
+        t, running_RN, kept, counts_RN, k, v = carry
+        tokens_RN = jax.lax.dynamic_index_in_dim(kept.token, t - 1, 2, keepdims=False)
         # The token chosen last is read at its index; from what comes out the t-th is chosen.
         x_RND, k, v = step(params, prefix.k, prefix.v, prefix.length_R, tokens_RN, suffix_len_RN, t - 1, k, v)
         new = read_out(params, x_RND)
-        count_RN = jnp.where(now.running_RN, t + 1, now.count_RN)
-        running_RN = _running(new, t, count_RN, budget_RN, ids)
-        return Progress(t + 1, running_RN, _put(now.kept, new, t), count_RN), k, v
+        counts_RN = jnp.where(running_RN, t + 1, counts_RN)
+        return t + 1, running(new, t, counts_RN), put(kept, new, t), counts_RN, k, v
 
-    def goes_on(carry):
-        return jnp.max(jnp.sum(carry[0].running_RN, axis=1)) > until
-
-    return jax.lax.while_loop(goes_on, body, (progress, k_cache, v_cache))
-
-
-@jax.jit
-def narrow(progress: Progress, k_cache, v_cache, chosen_RN, real_RN) -> tuple[Progress, jax.Array, jax.Array]:
-    """The loop's state with fewer candidates: in each row those of these numbers; those not real are taken as ended."""
-    pick = jax.vmap(lambda leaf_N, chosen_N: leaf_N[chosen_N])
-    state = lambda leaf: pick(leaf, chosen_RN)  # noqa: E731
-    kept = jax.tree.map(state, progress.kept)
-    running_RN = state(progress.running_RN) & real_RN
-    now = Progress(progress.step, running_RN, kept, state(progress.count_RN))
-    return now, pick(k_cache, chosen_RN), pick(v_cache, chosen_RN)
-
-
-def greedy(
-    params: Params,
-    prefix: Prefix,
-    last_RND: jax.Array,
-    suffix_len_RN,
-    valid_RN,
-    budget_RN,
-    ids: Control,
-    k_cache,
-    v_cache,
-    *,
-    config: LlamaConfig,
-    bucket: int,
-    max_new: int,
-) -> tuple[Readout, np.ndarray]:
-    """Greedy tokens for every candidate, as `begin` and `decode` describe them.
-
-    When few of a row's candidates are left, only those are gone on with: an irrelevant passage is dismissed in half of
-    the tokens that an answer takes, and a step costs by the candidates in it, ended or not.
-
-    Returns:
-        The readout [R, N, M] of every position and the number of tokens [R, N], 0 for padding, as NumPy arrays.
-    """  # fmt: skip
-    progress = begin(params, last_RND, valid_RN, budget_RN, ids, config=config, max_new=max_new)
-    out = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), progress.kept)
-    counts = np.zeros(valid_RN.shape, np.int32)
-    rows = np.arange(len(valid_RN))[:, None]
-    numbers = np.broadcast_to(np.arange(valid_RN.shape[1]), valid_RN.shape)  # which candidates those in the loop are
-    while True:
-        until = buckets.narrower(numbers.shape[1])
-        progress, k_cache, v_cache = decode(
-            params, prefix, progress, suffix_len_RN[rows, numbers], budget_RN[rows, numbers], np.int32(until), ids,
-            k_cache, v_cache, config=config, bucket=bucket,
-        )  # fmt: skip
-        running, count, kept = jax.device_get((progress.running_RN, progress.count_RN, progress.kept))
-        # A place that is no candidate repeats one that has ended, with what that one ended with.
-        for field in dataclasses.fields(Readout):
-            getattr(out, field.name)[rows, numbers] = getattr(kept, field.name)
-        counts[rows, numbers] = count
-        if not running.any():
-            return out, counts
-        width = buckets.rows(int(running.sum(1).max()))
-        chosen = np.argsort(~running, axis=1, kind="stable")[:, :width]
-        progress, k_cache, v_cache = narrow(progress, k_cache, v_cache, chosen, running[rows, chosen])
-        numbers = numbers[rows, chosen]
+    first = read_out(params, last_RND)
+    kept = jax.tree.map(lambda x: jnp.zeros((*x.shape[:2], max_new, *x.shape[2:]), x.dtype), first)
+    counts_RN = jnp.where(valid_RN, 1, 0).astype(jnp.int32)
+    start = (jnp.int32(1), running(first, 0, counts_RN), put(kept, first, 0), counts_RN, k_cache, v_cache)
+    _, _, kept, counts_RN, k, v = jax.lax.while_loop(lambda carry: jnp.any(carry[1]), body, start)
+    return kept, counts_RN, k, v
 
 
 def compilations() -> dict[str, int]:
     """How many shapes each device function has been compiled for in this process."""
-    functions: dict[str, Any] = {
-        "extend": extend, "choose": choose, "take": take, "prefill": prefill, "begin": begin, "decode": decode,
-        "narrow": narrow,
-    }  # fmt: skip
+    functions: dict[str, Any] = {"extend": extend, "choose": choose, "take": take, "prefill": prefill, "decode": decode}
     return {name: function._cache_size() for name, function in functions.items()}

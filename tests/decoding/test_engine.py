@@ -65,10 +65,8 @@ def test_nothing_compiles_twice():
         warm.answer(words)
         again.answer(words)
     after = generate.compilations()
-    assert after["prefill"] <= before["prefill"] + 1
-    # What `always` needs and `threshold` did not: three candidates and, when two have ended, one; of one row and two.
-    assert after["decode"] <= before["decode"] + 2 and after["narrow"] <= before["narrow"] + 2
-    assert sum(after.values()) <= sum(before.values()) + 9
+    assert after["decode"] <= before["decode"] + 1 and after["prefill"] <= before["prefill"] + 1
+    assert sum(after.values()) <= sum(before.values()) + 4  # what `always` needs and `threshold` did not
     for number in range(6):
         again.answer(f"w{number} w3")
         warm.answer(f"w{number} w3")

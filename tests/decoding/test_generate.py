@@ -1,7 +1,6 @@
 """The device functions against plain readings of whole sequences."""
 
 import dataclasses
-import functools
 import json
 
 import jax
@@ -49,11 +48,11 @@ def run(model: Model, prefix, suffixes, budget, valid=None):
     k, v = k + 1e3, v - 1e3
     last, k, v = generate.prefill(model.params, prefix, tokens, lengths, k, v, config=model.config)
     valid = np.ones((rows, most), bool) if valid is None else valid
-    out, counts = generate.greedy(
+    out, counts, _, _ = generate.decode(
         model.params, prefix, last, lengths, valid, np.asarray(budget, np.int32), model.control(), k, v,
         config=model.config, bucket=BUCKET, max_new=MAX_NEW,
     )  # fmt: skip
-    return out, counts, jax.device_get(last)
+    return jax.device_get((out, counts, last))
 
 
 def plain_greedy(model: Model, context: list[int], budget: int):
@@ -141,33 +140,6 @@ def test_a_batch_is_one_by_one_and_padding_is_ignored():
             np.testing.assert_allclose(found.reflection[0, 0, :count], out.reflection[r, n, :count], atol=1e-4)
 
 
-def test_candidates_that_have_ended_leave_the_loop(monkeypatch):
-    """Of five that end one by one the loop takes along 5, then 2, then 1, and every readout is what it was."""
-    model = tiny(1)
-    prefix, _ = two_prefixes(model)
-    suffixes = [[[42, 46, 10 + i, 11, 47] for i in range(5)], [[42, 46, 30 - i, 47] for i in range(5)]]
-    budget = [[2, 15, 3, 2, 8], [6, 1, 2, 12, 2]]
-    never = model.params | {"head": model.params["head"].at[jnp.array([41, 42, 43, EOS])].set(0.0)}
-    model = Model(never, model.config, model.tokenizer, model.dtype)
-    widths, steps = [], []
-    decode = generate.decode
-
-    def watched(params, prefix, progress, *rest, **settings):
-        after = decode(params, prefix, progress, *rest, **settings)
-        widths.append(progress.running_RN.shape[1])
-        steps.append(int(after[0].step) - int(progress.step))
-        return after
-
-    monkeypatch.setattr(generate, "decode", watched)
-    valid = np.ones((2, 5), bool)
-    valid[1, 4] = False
-    out, counts, _ = run(model, prefix, suffixes, budget, valid)
-    assert widths == [5, 2, 1] and steps == [2, 5, 7]
-    assert counts.tolist() == [[2, 15, 3, 2, 8], [6, 1, 2, 12, 0]]
-    contexts = {(r, n): PROMPTS[r] + suffixes[r][n] for r in range(2) for n in range(5) if valid[r, n]}
-    check_against_plain(model, out, counts, contexts, budget)
-
-
 def test_padded_vocabulary_rows_are_never_chosen():
     model = tiny(1)
     loud = model.params | {"head": model.params["head"].at[model.config.vocab_size :].set(100.0)}
@@ -186,13 +158,10 @@ def test_the_loop_has_no_temporary_the_size_of_a_cache():
     k = jax.ShapeDtypeStruct(cache.shape(c, cache.SUFFIX_ORDER, R=2, N=3, S=size), jnp.float32)
     prefix = jax.eval_shape(lambda: cache.empty_prefix(c, 2, SIZE, model.dtype))
     integers = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)  # noqa: E731
-    truths = jax.ShapeDtypeStruct((2, 3), jnp.bool_)
-    last = jax.ShapeDtypeStruct((2, 3, c.hidden_size), jnp.float32)
-    begin = functools.partial(generate.begin, config=c, max_new=MAX_NEW)
-    progress = jax.eval_shape(begin, params, last, truths, integers(2, 3), model.control())
     compiled = generate.decode.lower(
-        params, prefix, progress, integers(2, 3), integers(2, 3), integers(), model.control(), k, k,
-        config=c, bucket=size - MAX_NEW,
+        params, prefix, jax.ShapeDtypeStruct((2, 3, c.hidden_size), jnp.float32), integers(2, 3),
+        jax.ShapeDtypeStruct((2, 3), jnp.bool_), integers(2, 3), model.control(), k, k,
+        config=c, bucket=size - MAX_NEW, max_new=MAX_NEW,
     ).compile()  # fmt: skip
     memory = compiled.memory_analysis()
     cache_bytes = k.size * 4
@@ -213,7 +182,7 @@ def test_greedy_story(assets):
     k, v = cache.empty_suffix(config, 1, 1, 1 + 256, model.dtype)
     zero = np.zeros((1, 1), np.int32)
     last, k, v = generate.prefill(model.params, prefix, zero[..., None], zero, k, v, config=config)
-    out, counts = generate.greedy(
+    out, counts, _, _ = generate.decode(
         model.params, prefix, last, zero, np.ones((1, 1), bool), np.array([[256]], np.int32), model.control(), k, v,
         config=config, bucket=1, max_new=256,
     )  # fmt: skip
