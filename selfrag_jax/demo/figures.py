@@ -106,7 +106,7 @@ def _answers(results: Results) -> list[Figure]:
     # Without a passage the value counts in whatever words it comes: there the model has no sentence to copy.
     off = difference(rights(short), [one.value_stands for one in never], units(short))
     stands = share([one.value_stands for one in short], units=units(short))
-    lost = {kind: _lost(results, kind) for kind in KINDS}
+    lost = {kind: _lost(results, [kind]) for kind in KINDS}
     worst = max((one for one in lost.values() if one.n), key=lambda one: one.value, default=share([]))
     return [
         Figure("short answers, gold passage", accuracy(_of(results, "short", "gold")), 0.97, 0.99),
@@ -114,6 +114,7 @@ def _answers(results: Results) -> list[Figure]:
         Figure("the same, judged by the value alone", stands),
         Figure("points lost with retrieval off", off, 0.60, points=True),
         Figure("points lost by held-out wordings, short", lost["short"], 0.06, 0.03, below=True, points=True),
+        Figure("points lost by held-out wordings, all", _lost(results, KINDS), 0.06, 0.03, below=True, points=True),
         Figure("points lost by held-out wordings, worst kind", worst, 0.06, 0.03, below=True, points=True),
         Figure("true/false, adaptive", accuracy(_of(results, "boolean", "adaptive")), 0.90, 0.95),
         Figure("four options, adaptive", accuracy(_of(results, "options", "adaptive")), 0.90, 0.95),
@@ -132,11 +133,10 @@ def _plain(results: Results) -> list[Figure]:
     ]
 
 
-def _lost(results: Results, kind: str) -> Share:
-    """Points between the two wordings of the same questions."""
-    known, new = (_of(results, kind, "adaptive", wording) for wording in WORDINGS)
-    if not known or not new:
-        return share([])
+def _lost(results: Results, kinds: Sequence[str]) -> Share:
+    """Points between the two wordings of the same questions, of the kinds that were answered in both."""
+    both = [[_of(results, kind, "adaptive", wording) for wording in WORDINGS] for kind in kinds]
+    known, new = ([one for pair in both if all(pair) for one in pair[number]] for number in range(2))
     return difference(rights(known, unaided=True), rights(new, unaided=True), units(known))
 
 

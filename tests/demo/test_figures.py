@@ -57,6 +57,7 @@ WANTED = {
     "short answers, adaptive, from the index": (0.9, "must"),
     "points lost with retrieval off": (0.7, "must"),
     "points lost by held-out wordings, short": (0.1, "short of it"),
+    "points lost by held-out wordings, all": (0.15, "short of it"),
     "points lost by held-out wordings, worst kind": (0.2, "short of it"),
     "plain instructions without retrieval, right": (0.9, "must"),
     "retrieves where it is needed": (1.0, "stretch"),
